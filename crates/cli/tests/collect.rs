@@ -297,6 +297,79 @@ fn broken_clients_disturb_no_other_and_what_they_sent_is_kept() {
     assert!(told.contains("4096 bytes that are no request"), "{told}");
 }
 
+/// A client with a thousand connections, a request that comes byte by byte, and one that says it has 2 GiB, beside agents
+/// that behave.
+#[test]
+fn a_thousand_connections_and_slow_and_oversize_requests_leave_agents_alone() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let streams = streams(scratch.path());
+    let data = scratch.path().join("data");
+    let collector = Collector::start(&data, &[]);
+    let (_, port) = collector.address().split_once(':').expect("a port");
+    // In a process of its own, whose files are not those of other tests.
+    let connect = "ulimit -n 2000; for i in $(seq 1000); do exec {fd}<>/dev/tcp/127.0.0.1/$0 && printf '\x14' >&$fd || exit 1; \
+                   done; echo ready; read -r line";
+    let mut many = std::process::Command::new("bash")
+        .args(["-c", connect, port])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("bash");
+    let mut ready = [0; 6];
+    let mut told = many.stdout.take().expect("its output");
+    told.read_exact(&mut ready).expect("a thousand connections");
+    let connect = || TcpStream::connect(collector.address()).expect("a connection");
+    let mut oversize = connect();
+    let hello = [&[0x14][..], &[0; 8], &[0x7f, 0xff, 0xff, 0xff]].concat();
+    oversize.write_all(&hello).expect("bytes are taken");
+    let mut slow = connect();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let is_done = || done.load(std::sync::atomic::Ordering::Relaxed);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for byte in hello.iter().cycle().take_while(|_| !is_done()) {
+                let _ = slow.write_all(&[*byte]);
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+        });
+        let sent = run(&[
+            "send",
+            text(&streams),
+            "--agents",
+            "8",
+            "--to",
+            &collector.url,
+        ]);
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        let said = String::from_utf8_lossy(&sent.stderr).into_owned();
+        assert!(sent.status.success(), "{said}");
+        assert!(
+            said.contains("requests to flush answered: half within"),
+            "{said}"
+        );
+    });
+    let mut answer = Vec::new();
+    let _ = oversize.read_to_end(&mut answer);
+    assert!(matches!(answer[..], [0xff] | []), "{answer:?}");
+    drop(many.stdin.take());
+    many.wait().expect("an end");
+    let (code, said) = collector.terminate();
+    assert_eq!(code, Some(0), "{said}");
+    let captures = Captures::read(&DataFolder::open(&data).expect("a folder")).expect("captures");
+    let ended_by = |wanted: &str| {
+        let of_reason = |capture: &&_| is_closed_by(capture, wanted);
+        captures.list.iter().filter(of_reason).count()
+    };
+    assert_eq!(captures.list.len(), 1010);
+    assert_eq!(ended_by("goodbye"), 8);
+    assert!(ended_by("connection_lost") >= 1000);
+    assert!((1..=2).contains(&ended_by("no_request")));
+}
+
+fn is_closed_by(capture: &traceloom_input::captures::Capture, wanted: &str) -> bool {
+    matches!(&capture.state, State::Closed(SessionEnd { reason, .. }) if reason == wanted)
+}
+
 /// Where the system allows few files, connections beyond them are closed at once instead of waiting for nobody.
 #[test]
 fn connections_are_as_many_as_the_system_lets_open() {

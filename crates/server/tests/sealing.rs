@@ -275,6 +275,29 @@ fn what_is_being_sent_is_not_deleted_and_pins_hold_against_retention() {
     assert_eq!(outcome(&disk), (Vec::new(), BTreeMap::new()));
 }
 
+/// A clock that is set back by ten years does not put sealing off until it is where it was.
+#[test]
+fn a_clock_that_was_set_back_does_not_put_sealing_off() {
+    let disk = Simulated::default();
+    let (mut log, mut sealer) = received(&disk);
+    let ten_years = 315_576_000_000_000_000;
+    let goes_on = CaptureId::new(1, 2);
+    store(&mut log.0, goes_on, 0, 16, b"before").expect("stored");
+    sealer.step(&mut log, ten_years, &[]).expect("sealed");
+    let unsealed = b"a little";
+    store(&mut log.0, goes_on, 0, 16, unsealed).expect("stored");
+    sealer
+        .step(&mut log, ten_years + 1, &[])
+        .expect("nothing due");
+    assert_eq!(sealer.n_unsealed(), unsealed.len() as u64);
+    sealer.step(&mut log, 1, &[]).expect("sealed");
+    assert_eq!(sealer.n_unsealed(), 0);
+    // One step is one decision: what comes after it is as old as the clock says.
+    store(&mut log.0, goes_on, 0, 16, unsealed).expect("stored");
+    sealer.step(&mut log, 2, &[]).expect("nothing due");
+    assert_eq!(sealer.n_unsealed(), unsealed.len() as u64);
+}
+
 #[test]
 fn the_oldest_go_when_all_take_too_much() {
     let disk = Simulated::default();

@@ -1,8 +1,8 @@
-//! Agents, sessions and the log on a machine that stops between any two operations of its disk.
+//! Senders, sessions and the log on a machine that stops between any two operations of its disk.
 //!
-//! A seed decides everything: what agents send and when, how bytes are cut on their way, when groups are
-//! committed and captures sealed, which operation of the disk fails or stops the machine, and what of the unsynced
-//! bytes survives. Then the captures are held against what the agents were told. `TRACELOOM_SIMULATION_SEEDS` runs more of them,
+//! A seed decides everything: what CDT agents, Heph senders and uploads send and when, how bytes are cut on their way, when
+//! groups are committed and captures sealed, by how many years the clock steps, which operation of the disk fails or stops
+//! the machine, and what of the unsynced bytes survives. Then the captures are held against what the agents were told. `TRACELOOM_SIMULATION_SEEDS` runs more of them,
 //! `TRACELOOM_SIMULATION_SEED` one.
 #![allow(missing_docs, reason = "a test")]
 
@@ -11,16 +11,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use traceloom_formats::protocol::{Entry, Identity, Protocol, Sender, Session, SessionOptions};
-use traceloom_formats::{Part, cdt};
-use traceloom_input::captures::{CaptureDisks, CaptureId, Captures, EVENTS, Event, Manifests};
+use traceloom_formats::{Part, cdt, heph};
+use traceloom_input::captures::upload::{DATA, INSTANCE, NAME, UPLOAD};
+use traceloom_input::captures::{
+    Capture, CaptureDisks, CaptureId, Captures, EVENTS, Event, Manifests,
+};
 use traceloom_log::disk::{Disk, DiskFault, Simulated, Survivors};
 use traceloom_log::{Log, Options, Position, Record, Snapshot};
 use traceloom_server::{Error, Request, SealLog, SealRules, Sealer};
 
-const PROTOCOL: &Protocol = &cdt::PROTOCOL;
-
 /// Steps of one start of the collector.
 const STEPS: u64 = 120;
+
+const TEN_YEARS: i64 = 315_576_000_000_000_000;
 
 /// A small generator (splitmix64), so that a seed replays.
 struct Random(u64);
@@ -58,40 +61,80 @@ fn source(instance: &str, part: usize, length: usize) -> Vec<u8> {
         .collect()
 }
 
-fn parts() -> Vec<Part> {
-    let part = |name: &str, format| Part {
-        name: name.to_owned(),
-        format: Some(format),
-        size: None,
-    };
-    vec![
-        part("trace/000001", &cdt::TRACE),
-        part("calls/000001", &cdt::CALLS),
-    ]
+/// What a sender is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// An agent that is told what is safe.
+    Cdt,
+    /// A sender that is told nothing: what was committed is safe.
+    Heph,
+    /// A client that is told how much of its file is safe.
+    Upload,
 }
 
-/// An agent, its session, and the bytes between them.
+impl Kind {
+    fn of(random: &mut Random) -> Self {
+        match random.below(4) {
+            0 => Self::Heph,
+            1 => Self::Upload,
+            _ => Self::Cdt,
+        }
+    }
+
+    fn protocol(self) -> Option<&'static Protocol> {
+        match self {
+            Self::Cdt => Some(&cdt::PROTOCOL),
+            Self::Heph => Some(&heph::PROTOCOL),
+            Self::Upload => None,
+        }
+    }
+
+    fn parts(self) -> Vec<Part> {
+        let part = |name: &str, format| Part {
+            name: name.to_owned(),
+            format,
+            size: None,
+        };
+        match self {
+            Self::Cdt => vec![
+                part("trace/000001", Some(&cdt::TRACE)),
+                part("calls/000001", Some(&cdt::CALLS)),
+                part("calls/000002", Some(&cdt::CALLS)),
+                part("gc/000001", Some(&cdt::GC)),
+            ],
+            Self::Heph => vec![part("trace.heph", Some(&heph::FORMAT))],
+            Self::Upload => vec![part("upload/file", None)],
+        }
+    }
+}
+
+/// A sender, its session, and the bytes between them. An upload has neither: its bytes are stored as they come.
 struct Pair {
     id: CaptureId,
+    kind: Kind,
     instance: String,
-    sender: Box<dyn Sender>,
-    session: Box<dyn Session>,
+    ends: Option<(Box<dyn Sender>, Box<dyn Session>)>,
     wire: VecDeque<u8>,
     /// Bytes that arrived and were not used.
     window: Vec<u8>,
     replies: VecDeque<u8>,
     reply_window: Vec<u8>,
-    put: [usize; 2],
+    put: Vec<usize>,
     n_kept: u64,
-    /// Entries of the group that is not committed.
+    /// Entries of the group that is not committed, and the bytes of data in them.
     n_pending: u64,
+    n_pending_bytes: u64,
+    /// Bytes of data that were committed.
+    n_safe_bytes: u64,
 }
 
 type Pending = Vec<(u64, u32, u8, Vec<u8>)>;
 
 impl Pair {
-    fn new(id: CaptureId, pending: &mut Pending, seed: u64) -> Self {
-        let instance = format!("pod-{id}_{seed}");
+    fn new(id: CaptureId, pending: &mut Pending, random: &mut Random, at_ns: i64) -> Self {
+        let (kind, seed) = (Kind::of(random), random.next());
+        // Some are processes of one pod.
+        let instance = format!("pod-{}_{id}-{seed}", seed % 2);
         let identity = Identity {
             service: "service".to_owned(),
             instance: instance.clone(),
@@ -101,65 +144,137 @@ impl Pair {
             seed: seed.into(),
             unwanted: Vec::new(),
         };
+        let protocol = kind.protocol();
         let opened = Event::Opened {
-            protocol: PROTOCOL.captures.number,
-            at_ns: 0,
+            protocol: protocol.map_or(UPLOAD.number, |protocol| protocol.captures.number),
+            at_ns,
             peer: String::new(),
         };
-        let (kind, bytes) = opened.encode();
-        pending.push((id.session(), EVENTS, kind, bytes));
+        let (event, bytes) = opened.encode();
+        pending.push((id.session(), EVENTS, event, bytes));
+        let mut n_pending = 0;
+        if kind == Kind::Upload {
+            let who = instance.clone().into_bytes();
+            pending.push((id.session(), 0, INSTANCE, who));
+            pending.push((id.session(), 0, NAME, b"file".to_vec()));
+            n_pending = 2;
+        }
+        let ends = protocol.map(|protocol| {
+            let sender = (protocol.sender)(&identity, &kind.parts()).expect("streams");
+            (sender, (protocol.session)(&options, Duration::ZERO))
+        });
         Self {
             id,
+            kind,
             instance,
-            sender: (PROTOCOL.sender)(&identity, &parts()).expect("streams"),
-            session: (PROTOCOL.session)(&options, Duration::ZERO),
+            ends,
             wire: VecDeque::new(),
             window: Vec::new(),
             replies: VecDeque::new(),
             reply_window: Vec::new(),
-            put: [0; 2],
+            put: vec![0; kind.parts().len()],
             n_kept: 0,
-            n_pending: 0,
+            n_pending,
+            n_pending_bytes: 0,
+            n_safe_bytes: 0,
         }
     }
 
-    /// The agent produces bytes of a stream.
+    /// The sender produces bytes of a part.
     fn produce(&mut self, random: &mut Random) {
-        let part = random.below(2) as usize;
+        let part = random.below(self.put.len() as u64) as usize;
         let length = 1 + random.below(2_500) as usize;
         let bytes = source(&self.instance, part, self.put[part] + length);
-        self.put[part] += self.sender.put(part, &bytes[self.put[part]..]);
+        let new = &bytes[self.put[part]..];
+        self.put[part] += match &mut self.ends {
+            Some((sender, _)) => sender.put(part, new),
+            None => {
+                self.wire.extend(new);
+                new.len()
+            }
+        };
     }
 
     /// Some bytes reach the collector; its group has room for `room` entries.
     fn receive(&mut self, random: &mut Random, pending: &mut Pending, room: usize) {
-        self.wire.extend(self.sender.output());
-        self.sender.sent(self.sender.output().len());
+        if let Some((sender, _)) = &mut self.ends {
+            self.wire.extend(sender.output());
+            sender.sent(sender.output().len());
+        }
         let n_bytes = random.below(self.wire.len() as u64 + 1) as usize;
         self.window.extend(self.wire.drain(..n_bytes));
         let (id, n_pending) = (self.id.session(), &mut self.n_pending);
+        let n_pending_bytes = &mut self.n_pending_bytes;
         let mut keep = |entry: &Entry<'_>| {
             let has_room = pending.len() < room;
             if has_room {
                 pending.push((id, entry.stream, entry.kind, entry.bytes.to_vec()));
                 *n_pending += 1;
+                *n_pending_bytes += entry.bytes.len() as u64;
             }
             has_room
         };
-        let used = self.session.read(&self.window, Duration::ZERO, &mut keep);
+        let used = match &mut self.ends {
+            Some((_, session)) => session.read(&self.window, Duration::ZERO, &mut keep),
+            None if self.window.is_empty() => 0,
+            None => {
+                let entry = Entry {
+                    stream: 0,
+                    kind: DATA,
+                    bytes: &self.window,
+                };
+                if keep(&entry) { self.window.len() } else { 0 }
+            }
+        };
         self.window.drain(..used);
     }
 
-    /// Some answers reach the agent.
+    /// Some answers reach the sender.
     fn answer(&mut self, random: &mut Random) -> Result<(), String> {
-        self.replies.extend(self.session.output());
-        self.session.sent(self.session.output().len());
+        let Some((sender, session)) = &mut self.ends else {
+            return Ok(());
+        };
+        self.replies.extend(session.output());
+        session.sent(session.output().len());
         let n_bytes = random.below(self.replies.len() as u64 + 1) as usize;
         self.reply_window.extend(self.replies.drain(..n_bytes));
-        let read = self.sender.read(&self.reply_window);
+        let read = sender.read(&self.reply_window);
         let used = read.map_err(|error| error.to_string())?;
         self.reply_window.drain(..used);
         Ok(())
+    }
+
+    /// A group was committed.
+    fn commit(&mut self) {
+        self.n_kept += std::mem::take(&mut self.n_pending);
+        self.n_safe_bytes += std::mem::take(&mut self.n_pending_bytes);
+        if let Some((_, session)) = &mut self.ends {
+            session.durable(self.n_kept);
+        }
+    }
+
+    /// The log failed. The process is still there to say no; it must not say yes to anything any more.
+    fn fail(&mut self) -> Result<(), String> {
+        let Some((_, session)) = &mut self.ends else {
+            return Ok(());
+        };
+        let before = session.output().len();
+        let units = session.units().1;
+        session.storage_failed();
+        session.durable(self.n_kept + self.n_pending);
+        let acknowledged = session.units().1 > units || session.output().len() > before + 1;
+        if self.kind == Kind::Cdt && acknowledged {
+            return Err("a unit is acknowledged after the log failed".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Returns the bytes of each part that must be there.
+    fn safe(&self) -> Vec<u64> {
+        match &self.ends {
+            Some((sender, _)) if self.kind == Kind::Cdt => sender.acknowledged().to_vec(),
+            _ => vec![self.n_safe_bytes],
+        }
     }
 }
 
@@ -226,8 +341,23 @@ impl SealLog for WrittenLog {
     }
 }
 
-/// What agents were told is safe: bytes of each stream, by instance.
-type Told = BTreeMap<String, Vec<u64>>;
+/// What is safe of each sender: bytes of each part.
+type Told = BTreeMap<CaptureId, (Kind, String, Vec<u64>)>;
+
+/// A clock that is set now and then.
+struct Clock(i64);
+
+impl Clock {
+    fn now(&mut self, random: &mut Random) -> i64 {
+        self.0 += random.below(10) as i64;
+        match random.below(40) {
+            0 => self.0 += TEN_YEARS,
+            1 => self.0 -= TEN_YEARS,
+            _ => {}
+        }
+        self.0
+    }
+}
 
 /// An operator pins a capture now and then.
 fn request(random: &mut Random, incarnation: u64) -> Option<Request> {
@@ -267,14 +397,16 @@ fn start(
         Err(error) => return Err(format!("sealing does not begin: {error}")),
     };
     let mut pending = Pending::new();
+    let mut clock = Clock(random.below(TEN_YEARS as u64) as i64);
     let mut pairs: Vec<Pair> = (1..=1 + random.below(3))
         .map(|n| {
             let id = CaptureId::new(recovered.incarnation, n);
-            Pair::new(id, &mut pending, random.next())
+            let at_ns = clock.now(random);
+            Pair::new(id, &mut pending, random, at_ns)
         })
         .collect();
     let mut failed = false;
-    for step in 0..STEPS {
+    for _ in 0..STEPS {
         let n_pairs = pairs.len() as u64;
         let pair = &mut pairs[random.below(n_pairs) as usize];
         match random.below(9) {
@@ -283,7 +415,7 @@ fn start(
             4 | 5 => pair.answer(random)?,
             6 => {
                 let requests = request(random, recovered.incarnation);
-                let sealed = sealer.step(&mut log, step as i64, requests.as_slice());
+                let sealed = sealer.step(&mut log, clock.now(random), requests.as_slice());
                 failed = sealed.is_err();
                 match sealed {
                     Err(error) if !faults => return Err(format!("sealing fails: {error}")),
@@ -301,13 +433,14 @@ fn start(
                 let records: Vec<Record<'_>> = records.collect();
                 failed = log.0.commit(&records).is_err();
                 if failed {
+                    // A second try may well succeed, and prove nothing: what the first one lost is not written again.
+                    if log.0.commit(&records).is_ok() {
+                        return Err("the log goes on after it failed".to_owned());
+                    }
                     break;
                 }
                 pending.clear();
-                for pair in &mut pairs {
-                    pair.n_kept += std::mem::take(&mut pair.n_pending);
-                    pair.session.durable(pair.n_kept);
-                }
+                pairs.iter_mut().for_each(Pair::commit);
             }
         }
     }
@@ -317,44 +450,43 @@ fn start(
     }
     for mut pair in pairs {
         if failed {
-            // The process is still there to say no; it must not say yes to anything any more.
-            let before = pair.session.units().1;
-            pair.session.storage_failed();
-            pair.session.durable(pair.n_kept + pair.n_pending);
-            if pair.session.units().1 != before {
-                return Err("a unit is acknowledged after the log failed".to_owned());
-            }
+            pair.fail()?;
         }
         // An agent that is told no ends; what it was told before counts.
         let _ = (0..4).try_for_each(|_| pair.answer(random));
-        told.insert(pair.instance, pair.sender.acknowledged().to_vec());
+        let safe = pair.safe();
+        told.insert(pair.id, (pair.kind, pair.instance, safe));
     }
     Ok(())
 }
 
-/// Holds the captures of a disk against what agents were told.
+/// Holds the captures of a disk against what is safe.
 fn compare(disk: &Simulated, told: &Told) -> Result<(), String> {
     let opened = Snapshot::open(disk);
     let (snapshot, recovered) =
         opened.map_err(|error| format!("the log cannot be read: {error}"))?;
     let captures = Captures::of(&snapshot, recovered, false, &disks(disk));
     let captures = captures.map_err(|error| error.to_string())?;
-    for (instance, acknowledged) in told {
-        for (part, &acknowledged) in acknowledged.iter().enumerate().filter(|(_, n)| **n > 0) {
-            let stream = &parts()[part].name;
-            let of_instance = |capture: &&_| is_of(capture, instance);
-            let mut found = captures.list.iter().filter(of_instance);
+    for (id, (kind, instance, safe)) in told {
+        for (part, &safe) in safe.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let name = &kind.parts()[part].name;
+            let is_of = |capture: &&Capture| match kind {
+                // A trace does not say who sends it.
+                Kind::Heph => capture.id == *id,
+                Kind::Cdt | Kind::Upload => capture.identity.instance == *instance,
+            };
+            let mut found = captures.list.iter().filter(is_of);
             let (Some(capture), None) = (found.next(), found.next()) else {
                 return Err(format!("{instance} is not there once"));
             };
+            if capture.id != *id {
+                return Err(format!("{instance} is {}, and was {id}", capture.id));
+            }
             if !capture.doubts.is_empty() {
                 return Err(format!("{instance}: {:?}", capture.doubts));
             }
-            let kept = capture
-                .parts
-                .iter()
-                .find(|part| part.name.ends_with(stream));
-            let kept = kept.ok_or_else(|| format!("{instance} has no {stream}"))?;
+            let kept = capture.parts.iter().find(|part| part.name.ends_with(name));
+            let kept = kept.ok_or_else(|| format!("{instance} has no {name}"))?;
             let mut bytes = Vec::new();
             let copied = captures.copy(kept, &mut |piece| {
                 bytes.extend_from_slice(piece);
@@ -362,26 +494,20 @@ fn compare(disk: &Simulated, told: &Told) -> Result<(), String> {
             });
             copied.map_err(|error| error.to_string())?;
             let there = bytes.len();
-            if (there as u64) < acknowledged {
+            if (there as u64) < safe {
                 return Err(format!(
-                    "{instance} {stream}: {there} of {acknowledged} bytes are there"
+                    "{instance} {name}: {there} of {safe} bytes are there"
                 ));
             }
             if bytes != source(instance, part, there) {
-                return Err(format!(
-                    "{instance} {stream} has other bytes than were sent"
-                ));
+                return Err(format!("{instance} {name} has other bytes than were sent"));
             }
         }
     }
     Ok(())
 }
 
-fn is_of(capture: &traceloom_input::captures::Capture, instance: &str) -> bool {
-    capture.identity.instance == instance
-}
-
-/// Plays a seed; returns how many bytes agents were told are safe.
+/// Plays a seed; returns how many bytes were safe.
 fn play(seed: u64, disk: &Simulated) -> Result<u64, String> {
     let mut random = Random(seed);
     let mut told = Told::new();
@@ -394,7 +520,7 @@ fn play(seed: u64, disk: &Simulated) -> Result<u64, String> {
     start(disk, &mut random, &mut told, false)?;
     disk.restart(Survivors::None);
     compare(disk, &told)?;
-    Ok(told.values().flatten().sum())
+    Ok(told.values().flat_map(|(_, _, safe)| safe).sum())
 }
 
 fn set(name: &str) -> Option<u64> {
