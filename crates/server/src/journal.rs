@@ -84,7 +84,8 @@ impl Journal {
         kind: u8,
         bytes: &[u8],
     ) -> Result<Position, Refused> {
-        let n_behind = self.n_taken() - self.n_dealt_with.load(Ordering::Relaxed);
+        let n_dealt_with = self.n_dealt_with.load(Ordering::Relaxed);
+        let n_behind = self.n_taken().saturating_sub(n_dealt_with);
         if n_behind > self.most_behind {
             return Err(Refused::Full);
         }
