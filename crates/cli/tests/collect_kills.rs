@@ -104,7 +104,7 @@ fn a_ledger_of_stopped_agents_is_true() {
     let data = scratch.path().join("data");
     let collector = Collector::start(&data, &[]);
     let agents = Agents::start(&streams, &collector.url, scratch.path().join("ledger"));
-    std::thread::sleep(Duration::from_millis(500));
+    eventually(|| (log_bytes(&data) > 1_500_000).then_some(()));
     let pid = agents.child.id().to_string();
     let asked = std::process::Command::new("kill")
         .args(["-INT", &pid])
@@ -124,7 +124,7 @@ fn a_changed_byte_is_told_and_nothing_is_removed() {
     let data = scratch.path().join("data");
     let mut collector = Collector::start(&data, &[]);
     let agents = Agents::start(&streams, &collector.url, scratch.path().join("ledger"));
-    std::thread::sleep(Duration::from_millis(300));
+    eventually(|| (log_bytes(&data) > 10_000).then_some(()));
     // Killed, so that what is being sent stays in the log.
     collector.child.kill().expect("it runs");
     collector.child.wait().expect("an end");

@@ -151,5 +151,5 @@ impl Drop for Served {
 
 /// Returns the MiB that a collector may hold: docs/durability.md, "Budgets".
 pub(super) fn budget_mib(connections: u32) -> u32 {
-    160 + connections * 3 / 4
+    160 + connections * 9 / 10
 }
