@@ -510,3 +510,69 @@ fn a_head_that_does_not_end_and_garbage_disturb_nobody() {
     let (code, said) = collector.terminate();
     assert_eq!(code, Some(0), "{said}");
 }
+
+#[test]
+fn dumps_that_agents_put_are_kept_by_their_pod_and_other_paths_are_refused() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let collector = Collector::start(&data, &[]);
+    let put = |path: &str, body: &[u8]| {
+        let line = format!("PUT /diagnostic/{path}");
+        ask(&collector.http, &request(&collector.http, &line, "", body))
+    };
+    let folder = "shop/2026/11/23/09/05/30/cart-7d_1691167327796";
+    let dumps = [
+        (
+            "20261123T090530.td.txt",
+            b"2026-11-23 09:05:30\nFull thread dump\n".to_vec(),
+        ),
+        (
+            "20261123T090530.top.txt",
+            b"top - 09:05:30 up 1 day\n".to_vec(),
+        ),
+        ("20261123T090530.hprof.zip", noise(300_000)),
+    ];
+    for (at, (file, body)) in dumps.iter().enumerate() {
+        let answer = put(&format!("{folder}/{file}"), body);
+        assert_eq!(answer.status, 201, "{}", answer.body);
+        let id = format!("1-{}", at + 1);
+        assert!(answer.body.contains(&id), "{}", answer.body);
+        let name = format!("shop/cart-7d_1691167327796/{file}");
+        let exported = exported(scratch.path(), &data, &id, &name);
+        assert!(exported == *body, "{file}");
+    }
+    let kept = captures(&data);
+    let pods: Vec<_> = kept.iter().map(|row| row["instance"].as_str()).collect();
+    assert_eq!(pods, [Some("cart-7d_1691167327796"); 3]);
+
+    for path in [
+        "shop/2026/11/23/09/05/30/cart/20261123T090530.td.txt",
+        "shop/2026/11/23/09/05/cart_1/20261123T090530.td.txt",
+        "shop/2026/11/23/09/05/30/cart_1/20261123T090530.exe",
+        "shop/2026/11/23/09/05/30/..%2F..%2Fcart_1/20261123T090530.td.txt",
+        "shop/2026/1a/23/09/05/30/cart_1/20261123T090530.td.txt",
+    ] {
+        assert_eq!(put(path, b"x").status, 400, "{path}");
+    }
+    // A name that would climb is a name.
+    let answer = put("../2026/11/23/09/05/30/.._1/20261123T090530.td.txt", b"x");
+    assert_eq!(answer.status, 201, "{}", answer.body);
+    let climbed = exported(scratch.path(), &data, "1-4", "_1/20261123T090530.td.txt");
+    assert_eq!(climbed, b"x");
+    let read_only = stdout(&[
+        "token",
+        "add",
+        "reader",
+        "--right",
+        "read",
+        "--data",
+        text(&data),
+    ]);
+    let header = format!("Authorization: Bearer {}\r\n", read_only.trim());
+    let line = format!("PUT /diagnostic/{folder}/20261123T090530.td.txt");
+    let answer = ask(
+        &collector.http,
+        &request(&collector.http, &line, &header, b"x"),
+    );
+    assert_eq!(answer.status, 403, "{}", answer.body);
+}

@@ -18,7 +18,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{get, head, post};
+use axum::routing::{get, head, post, put};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -79,6 +79,7 @@ pub(crate) fn routes(http: &Arc<Http>) -> Router {
         .route_layer(guarded(Some(Right::Read)));
     let upload = Router::new()
         .route("/api/v1/upload", post(upload::create))
+        .route("/diagnostic/{*path}", put(upload::dump))
         .route(
             "/api/v1/upload/{id}",
             head(upload::offset).patch(upload::append),

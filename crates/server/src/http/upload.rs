@@ -237,53 +237,118 @@ pub(super) async fn create(
     let created = async {
         let asked = Asked::read(query.as_deref(), &headers)?;
         refuse_forms(&headers)?;
-        let Some(name) = &asked.name else {
-            let sentence = "the file needs a name: POST /api/v1/upload?name=FILE";
-            return Err(refused("bad_request", StatusCode::BAD_REQUEST, sentence));
-        };
-        http.uploads.check_length(0, &headers)?;
-        http.uploads.sweep(&http.journal, "abandoned", false).await;
-        let id = http.ids.next();
-        let known = http.uploads.insert(Upload {
-            id,
-            files: Vec::new(),
-            last: None,
-            ended: None,
-        })?;
-        let stored = known.take_over(async |upload, newer| {
-            let opened = Event::Opened {
-                protocol: UPLOAD.number,
-                at_ns: unix_ns(),
-                peer: peer.0.to_string(),
-            };
-            upload.last = Some(http.journal.event(id, &opened).await?);
-            let who = [(SERVICE, &asked.service), (INSTANCE, &asked.instance)];
-            for (kind, value) in who {
-                if let Some(value) = value {
-                    upload
-                        .store(&http.journal, 0, kind, value.as_bytes())
-                        .await?;
-                }
-            }
-            upload
-                .store(&http.journal, 0, NAME, name.as_bytes())
-                .await?;
-            upload.files.push(0);
-            let received = receive(&http, upload, 0, body, newer, asked.completes).await;
-            if let (Err(failure), true) = (&received, asked.completes) {
-                // Nobody knows its address: nobody goes on with it.
-                let reason = match failure {
-                    Failure::Refused(reason, ..) | Failure::Lost(reason) => reason,
-                    Failure::Storage => "storage_failed",
-                };
-                upload.end(&http.journal, reason, false).await?;
-            }
-            received
-        });
-        let complete = stored.await?;
-        Ok((StatusCode::CREATED, id, complete))
+        begin(&http, peer, asked, &headers, body).await
     };
     respond(&http, created).await
+}
+
+/// `PUT`: a thread, top or heap dump of a CDT agent, on the path that its tools use.
+pub(super) async fn dump(
+    State(http): State<Arc<Http>>,
+    Extension(peer): Extension<Peer>,
+    Path(path): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let created = async {
+        let Some((name, instance)) = dump_name(&path) else {
+            let sentence = "a dump is put at /diagnostic/NAMESPACE/yyyy/MM/dd/HH/mm/ss/POD_MILLISECONDS/\
+                            yyyyMMddTHHmmss.td.txt, .top.txt or .hprof.zip";
+            return Err(refused("bad_request", StatusCode::BAD_REQUEST, sentence));
+        };
+        let asked = Asked {
+            name: Some(name),
+            service: None,
+            instance: Some(instance),
+            file: 0,
+            completes: true,
+        };
+        begin(&http, peer, asked, &headers, body).await
+    };
+    respond(&http, created).await
+}
+
+/// Returns the file name and the process that the path of a dump names.
+fn dump_name(path: &str) -> Option<(String, String)> {
+    let segments: Vec<&str> = path.split('/').collect();
+    let &[namespace, ref time @ .., pod, file] = segments.as_slice() else {
+        return None;
+    };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let widths = [4, 2, 2, 2, 2, 2];
+    let is_time = time.len() == widths.len()
+        && time
+            .iter()
+            .zip(widths)
+            .all(|(text, width)| text.len() == width && is_number(text));
+    let (name, started) = pod.rsplit_once('_')?;
+    let (taken, kind) = file.split_once('.')?;
+    let (day, second) = taken.split_once('T')?;
+    let is_dump = is_time
+        && !namespace.is_empty()
+        && !name.is_empty()
+        && is_number(started)
+        && (day.len(), second.len()) == (8, 6)
+        && is_number(day)
+        && is_number(second)
+        && ["td.txt", "top.txt", "hprof.zip"].contains(&kind)
+        && path.len() <= LONGEST_NAME;
+    is_dump.then(|| (format!("{namespace}/{pod}/{file}"), pod.to_owned()))
+}
+
+/// Begins an upload and stores its first file.
+async fn begin(
+    http: &Arc<Http>,
+    peer: Peer,
+    asked: Asked,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<(StatusCode, CaptureId, bool), Failure> {
+    let Some(name) = &asked.name else {
+        let sentence = "the file needs a name: POST /api/v1/upload?name=FILE";
+        return Err(refused("bad_request", StatusCode::BAD_REQUEST, sentence));
+    };
+    http.uploads.check_length(0, headers)?;
+    http.uploads.sweep(&http.journal, "abandoned", false).await;
+    let id = http.ids.next();
+    let known = http.uploads.insert(Upload {
+        id,
+        files: Vec::new(),
+        last: None,
+        ended: None,
+    })?;
+    let stored = known.take_over(async |upload, newer| {
+        let opened = Event::Opened {
+            protocol: UPLOAD.number,
+            at_ns: unix_ns(),
+            peer: peer.0.to_string(),
+        };
+        upload.last = Some(http.journal.event(id, &opened).await?);
+        let who = [(SERVICE, &asked.service), (INSTANCE, &asked.instance)];
+        for (kind, value) in who {
+            if let Some(value) = value {
+                upload
+                    .store(&http.journal, 0, kind, value.as_bytes())
+                    .await?;
+            }
+        }
+        upload
+            .store(&http.journal, 0, NAME, name.as_bytes())
+            .await?;
+        upload.files.push(0);
+        let received = receive(http, upload, 0, body, newer, asked.completes).await;
+        if let (Err(failure), true) = (&received, asked.completes) {
+            // Nobody knows its address: nobody goes on with it.
+            let reason = match failure {
+                Failure::Refused(reason, ..) | Failure::Lost(reason) => reason,
+                Failure::Storage => "storage_failed",
+            };
+            upload.end(&http.journal, reason, false).await?;
+        }
+        received
+    });
+    let complete = stored.await?;
+    Ok((StatusCode::CREATED, id, complete))
 }
 
 /// `PATCH`: goes on with an upload, at the end of one of its files or with another one.
