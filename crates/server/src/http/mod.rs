@@ -5,6 +5,7 @@ mod datakit;
 mod failure;
 mod guard;
 mod metrics;
+mod otlp;
 mod pyroscope;
 mod sender;
 mod upload;
@@ -85,7 +86,9 @@ pub(crate) fn routes(http: &Arc<Http>) -> Router {
             head(upload::offset).patch(upload::append),
         )
         .route_layer(guarded(Some(Right::Upload)));
-    let senders = datakit::routes().merge(pyroscope::routes());
+    let senders = datakit::routes()
+        .merge(pyroscope::routes())
+        .merge(otlp::routes());
     let senders = senders.route_layer(guarded(Some(Right::Upload)));
     health
         .merge(read)
