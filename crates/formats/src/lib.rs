@@ -61,6 +61,7 @@ pub mod pprof;
 pub mod speedscope;
 pub mod stackprof;
 pub mod tptp;
+pub mod zipkin;
 pub mod zorka;
 
 // What they share.

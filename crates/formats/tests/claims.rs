@@ -18,7 +18,16 @@ fn claims(bytes: &[u8]) -> Vec<(Confidence, &'static str)> {
 
 #[test]
 fn samples_are_claimed_by_their_own_format_alone() {
-    let ours = ["perfetto", "otlp-profiles", "chrome", "pprof"];
+    let ours = [
+        "perfetto",
+        "otlp-profiles",
+        "otlp-profiles-json",
+        "otlp-traces",
+        "otlp-traces-json",
+        "zipkin",
+        "chrome",
+        "pprof",
+    ];
     for format in FORMATS {
         let Some(sample) = traceloom_samples::by_name(format.name) else {
             continue;

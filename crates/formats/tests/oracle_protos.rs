@@ -214,3 +214,85 @@ fn traces_decode_with_the_same_slices_and_nesting() {
         }
     }
 }
+
+/// What a recording says of its spans, as the script says it.
+fn spans(recording: &Recording) -> Vec<Value> {
+    let text = |id| recording.function_name(id).into_owned();
+    let named = |row: &traceloom_model::SpanRow<'_>| row.function.map(text).unwrap_or_default();
+    let rows: Vec<_> = recording.spans.iter().collect();
+    let by_id: HashMap<SpanId, String> = rows.iter().map(|row| (row.id, named(row))).collect();
+    let of_context = |row: &traceloom_model::SpanRow<'_>| {
+        row.context.map(|own| ((own.trace, own.span), named(row)))
+    };
+    let by_context: HashMap<_, _> = rows.iter().filter_map(of_context).collect();
+    let mut all = Vec::new();
+    for row in &rows {
+        let track = recording.track(row.track).unwrap();
+        let resource = track.resource.and_then(|id| recording.resource(id));
+        let service = resource.and_then(|resource| resource.service);
+        let caller = row.context.map(|own| (own.trace, own.parent));
+        let caller = caller.and_then(|caller| by_context.get(&caller));
+        let parent = row.parent.and_then(|parent| by_id.get(&parent)).or(caller);
+        let is_own = |name: &str| name.starts_with("otel.");
+        let integers = row.attributes.iter().filter_map(|own| {
+            let key = recording.attribute_key(own.key)?.name;
+            match own.value {
+                traceloom_model::Value::I64(value) if !is_own(&recording.text(key)) => Some(value),
+                _ => None,
+            }
+        });
+        let id = row.context.map(|own| format!("{:016x}", own.span));
+        let of_span = |event: &traceloom_model::EventRow<'_>| {
+            event.track == Some(row.track)
+                && event.attributes.iter().any(|own| match own.value {
+                    traceloom_model::Value::Text(text) => Some(recording.text(text).into()) == id,
+                    _ => false,
+                })
+                && (row.start..=row.end).contains(&event.time)
+        };
+        let events = recording.events.iter().filter(of_span);
+        let mut events: Vec<String> = events
+            .map(|event| {
+                let row = recording.event_types[event.event_type.index()].as_ref();
+                recording.text(row.unwrap().name).into_owned()
+            })
+            .collect();
+        events.sort_unstable();
+        let elsewhere = row.attributes.iter().filter(|own| {
+            let key = recording.attribute_key(own.key).unwrap().name;
+            recording.text(key) == "otel.link"
+        });
+        let here = recording.links.iter().filter(|link| link.to == row.id);
+        all.push(json!({
+            "service": service.map(|id| recording.text(id).into_owned()).unwrap_or_default(),
+            "name": named(row),
+            "parent": parent.cloned().unwrap_or_default(),
+            "start": row.start,
+            "end": row.end,
+            "failed": row.status == traceloom_model::SpanStatus::Error,
+            "integers": integers.sum::<i64>(),
+            "events": events,
+            "links": elsewhere.count() + here.count(),
+        }));
+    }
+    all.sort_by_key(|row| row.to_string());
+    all
+}
+
+#[test]
+fn spans_decode_with_the_same_parents_values_and_events() {
+    let module = "opentelemetry.proto.trace.v1.trace_pb2";
+    let Some(made) = ask("make_traces.py", module, &[]) else {
+        return;
+    };
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("make_traces.py.bin");
+    let theirs = std::fs::read(file).expect("what the script made");
+    let protobuf = by_name("otlp-traces").unwrap();
+    let recording = lowered(protobuf, &theirs);
+    assert_eq!(made[0]["spans"], recording.spans.len());
+    assert_eq!(recording.notes.total(), 0);
+    // Theirs as they read it, and as we do.
+    let mut said = ask("read_traces.py", module, &theirs).unwrap();
+    said.sort_by_key(|row| row.to_string());
+    assert_eq!(said, spans(&recording));
+}

@@ -21,11 +21,13 @@ mod json_profiles;
 mod jvm_text;
 mod line_protocol;
 mod otlp;
+mod otlp_traces;
 mod perf_script;
 mod perfetto;
 mod pprof;
 mod random;
 mod tptp;
+mod zipkin;
 pub mod zorka;
 
 pub use random::{Random, mix};
@@ -78,6 +80,10 @@ pub const SAMPLES: &[(&str, Sample)] = &[
     ("chrome", chrome::sample),
     ("perfetto", perfetto::sample),
     ("otlp-profiles", otlp::sample),
+    ("otlp-profiles-json", otlp_traces::profile_json),
+    ("otlp-traces", otlp_traces::protobuf),
+    ("otlp-traces-json", otlp_traces::json),
+    ("zipkin", zipkin::sample),
     ("speedscope", json_profiles::speedscope),
     ("cpuprofile", json_profiles::cpuprofile),
     ("heapprofile", json_profiles::heapprofile),

@@ -1,8 +1,8 @@
-//! OpenTelemetry's protocol as files: profiles (`ProfilesData`) in protobuf (SPEC.md).
+//! OpenTelemetry's protocol as files (SPEC.md): profiles and traces, in protobuf and in JSON.
 //!
 //! Profiles are read in the layouts of versions 1.9 to 1.11 and written in that of 1.10, which 1.11 kept.
-//! Tables of the dictionary and samples are records of their own, so that a reader needs memory for one of
-//! them. JSON is another encoding of the same messages and is not read.
+//! Tables of the dictionary, samples and spans are records of their own, so that a reader needs memory for one of
+//! them. JSON is another encoding of the same messages, read as a whole document at a time.
 //!
 //! ```
 //! use traceloom_formats::otlp::{self, ProfilesDictionary, SampleLists};
@@ -28,6 +28,7 @@
 
 mod code;
 mod dictionary;
+mod json;
 mod layout;
 mod probe;
 mod profiles;
@@ -36,6 +37,7 @@ mod sample;
 mod schema;
 mod survey;
 mod symbols;
+mod traces;
 mod value;
 
 pub use dictionary::{
@@ -50,7 +52,7 @@ use crate::Format;
 use crate::protobuf::Reader;
 
 /// Profiles.
-pub const FORMAT: Format = Format {
+pub const PROFILES: Format = Format {
     name: "otlp-profiles",
     title: "OpenTelemetry profiles (protobuf)",
     extensions: &["otlp-profiles"],
@@ -75,4 +77,39 @@ pub const FORMAT: Format = Format {
         Feature::Tracks,
     ]),
     ..Format::BASE
+};
+
+/// Profiles in JSON.
+pub const PROFILES_JSON: Format = Format {
+    name: "otlp-profiles-json",
+    title: "OpenTelemetry profiles (JSON)",
+    extensions: &["otlp-profiles.json"],
+    magic: b"{\"resourceProfiles\":",
+    probe: json::profiles_probe,
+    reader: Some(json::profiles_reader),
+    lower: Some(json::lower_profiles),
+    ..Format::BASE
+};
+
+/// Traces.
+pub const TRACES: Format = Format {
+    name: "otlp-traces",
+    title: "OpenTelemetry traces (protobuf)",
+    extensions: &["otlp-traces"],
+    probe: probe::traces,
+    reader: Some(|limits| Box::new(Reader::new(&schema::TRACES, limits))),
+    lower: Some(traces::lower),
+    ..Format::BASE
+};
+
+/// Traces in JSON, a document or one a line, as the collector's file exporter writes them.
+pub const TRACES_JSON: Format = Format {
+    name: "otlp-traces-json",
+    title: "OpenTelemetry traces (JSON, JSON lines)",
+    extensions: &["otlp-traces.json"],
+    magic: b"{\"resourceSpans\":",
+    probe: json::traces_probe,
+    reader: Some(json::traces_reader),
+    lower: Some(json::lower_traces),
+    ..TRACES
 };

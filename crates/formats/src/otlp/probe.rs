@@ -1,7 +1,7 @@
 //! Detection: messages without a magic number, told apart by what their innermost ones hold.
 
-use super::schema::PROFILES_DATA;
-use crate::protobuf::{FieldSpec, FieldType, Wire, find, skip, tag, varint};
+use super::schema::{PROFILES_DATA, SPAN, TRACES_DATA};
+use crate::protobuf::{FieldSpec, FieldType, RawValue, Wire, fields, find, skip, tag, varint};
 use crate::{Confidence, Probe};
 
 /// What was recognised in the head of a part.
@@ -11,6 +11,8 @@ struct RecognisedFields {
     heads: usize,
     /// Records whose fields are all known, of these messages.
     rows: usize,
+    /// Those that are spans with ids and a start.
+    spans: usize,
 }
 
 /// Returns how sure it is that a part is profiles.
@@ -19,6 +21,27 @@ pub(super) fn profiles(probe: &Probe<'_>) -> Option<Confidence> {
     // A profile is three messages deep; a dictionary alone has rows by the thousand.
     let sure = seen.rows >= 3 && seen.heads >= 1;
     judge(probe, &seen, sure, &[".otlp-profiles", ".otlp"])
+}
+
+/// Returns how sure it is that a part is traces.
+pub(super) fn traces(probe: &Probe<'_>) -> Option<Confidence> {
+    let seen = walk(probe, &TRACES_DATA)?;
+    let sure = seen.spans >= 1 && seen.heads >= 2;
+    judge(probe, &seen, sure, &[".otlp-traces", ".otlp"])
+}
+
+/// Returns true if a body of a span has ids of the protocol's lengths and a start.
+fn is_identified(body: &[u8]) -> bool {
+    let (mut trace, mut span, mut timed) = (false, false, false);
+    for (number, raw) in fields(body) {
+        match number {
+            1 => trace = raw.bytes().len() == 16,
+            2 => span = raw.bytes().len() == 8,
+            7 => timed = matches!(raw, RawValue::Fixed64(time) if time != 0),
+            _ => {}
+        }
+    }
+    trace && span && timed
 }
 
 fn judge(
@@ -79,6 +102,7 @@ fn walk(probe: &Probe<'_>, root: &'static [FieldSpec]) -> Option<RecognisedField
             if !known(body, inner, 0) {
                 return None;
             }
+            seen.spans += usize::from(std::ptr::eq(*inner, &SPAN) && is_identified(body));
         }
         seen.rows += 1;
         at = end;

@@ -1,4 +1,4 @@
-//! The messages of OTLP profiles as tables (SPEC.md §1).
+//! The messages of profiles (SPEC.md §1) and traces (SPEC.md §5) as tables.
 
 use crate::protobuf::{FieldSpec, FieldType, MessageSchema, RecordLayout};
 
@@ -20,6 +20,76 @@ pub(super) static PROFILES_DATA: [FieldSpec; 2] = [
         FieldType::Container(&RESOURCE_PROFILES),
     ),
     FieldSpec::one(2, "dictionary", FieldType::Container(&DICTIONARY)),
+];
+
+pub(super) static TRACES: RecordLayout = RecordLayout {
+    schema: TRACES_SCHEMA,
+    kind: |_| None,
+};
+
+pub(super) const TRACES_SCHEMA: MessageSchema = MessageSchema {
+    fields: &TRACES_DATA,
+    closed: false,
+};
+
+/// The messages `TracesData` and `ExportTraceServiceRequest`, which are the same bytes.
+pub(super) static TRACES_DATA: [FieldSpec; 1] = [FieldSpec::many(
+    1,
+    "resource_spans",
+    FieldType::Container(&RESOURCE_SPANS),
+)];
+
+pub(super) static RESOURCE_SPANS: [FieldSpec; 3] = [
+    FieldSpec::one(1, "resource", FieldType::Message(&RESOURCE)),
+    FieldSpec::many(2, "scope_spans", FieldType::Container(&SCOPE_SPANS)),
+    FieldSpec::one(3, "schema_url", FieldType::Text),
+];
+
+pub(super) static SCOPE_SPANS: [FieldSpec; 3] = [
+    FieldSpec::one(1, "scope", FieldType::Message(&SCOPE)),
+    FieldSpec::many(2, "spans", FieldType::Message(&SPAN)),
+    FieldSpec::one(3, "schema_url", FieldType::Text),
+];
+
+/// The message `Span`.
+pub(super) static SPAN: [FieldSpec; 16] = [
+    FieldSpec::one(1, "trace_id", FieldType::Bytes),
+    FieldSpec::one(2, "span_id", FieldType::Bytes),
+    FieldSpec::one(3, "trace_state", FieldType::Text),
+    FieldSpec::one(4, "parent_span_id", FieldType::Bytes),
+    FieldSpec::one(5, "name", FieldType::Text),
+    FieldSpec::one(6, "kind", FieldType::Unsigned),
+    FieldSpec::one(7, "start_time_unix_nano", FieldType::Fixed64),
+    FieldSpec::one(8, "end_time_unix_nano", FieldType::Fixed64),
+    FieldSpec::many(9, "attributes", FieldType::Message(&KEY_VALUE)),
+    FieldSpec::one(10, "dropped_attributes_count", FieldType::Unsigned),
+    FieldSpec::many(11, "events", FieldType::Message(&SPAN_EVENT)),
+    FieldSpec::one(12, "dropped_events_count", FieldType::Unsigned),
+    FieldSpec::many(13, "links", FieldType::Message(&SPAN_LINK)),
+    FieldSpec::one(14, "dropped_links_count", FieldType::Unsigned),
+    FieldSpec::one(15, "status", FieldType::Message(&STATUS)),
+    FieldSpec::one(16, "flags", FieldType::Fixed32),
+];
+
+static SPAN_EVENT: [FieldSpec; 4] = [
+    FieldSpec::one(1, "time_unix_nano", FieldType::Fixed64),
+    FieldSpec::one(2, "name", FieldType::Text),
+    FieldSpec::many(3, "attributes", FieldType::Message(&KEY_VALUE)),
+    FieldSpec::one(4, "dropped_attributes_count", FieldType::Unsigned),
+];
+
+static SPAN_LINK: [FieldSpec; 6] = [
+    FieldSpec::one(1, "trace_id", FieldType::Bytes),
+    FieldSpec::one(2, "span_id", FieldType::Bytes),
+    FieldSpec::one(3, "trace_state", FieldType::Text),
+    FieldSpec::many(4, "attributes", FieldType::Message(&KEY_VALUE)),
+    FieldSpec::one(5, "dropped_attributes_count", FieldType::Unsigned),
+    FieldSpec::one(6, "flags", FieldType::Fixed32),
+];
+
+static STATUS: [FieldSpec; 2] = [
+    FieldSpec::one(2, "message", FieldType::Text),
+    FieldSpec::one(3, "code", FieldType::Unsigned),
 ];
 
 pub(super) static RESOURCE_PROFILES: [FieldSpec; 3] = [

@@ -41,7 +41,7 @@ pub(super) struct MessageSegments {
 pub(super) const CLOCK: &str = "traceloom.clock";
 
 /// Finds the clock in a `Resource`.
-fn clock(body: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn clock(body: &[u8]) -> Option<Vec<u8>> {
     for (_, row) in fields(body).filter(|&(number, _)| number == 1) {
         let mut key = fields(row.bytes());
         if key.any(|(number, key)| number == 1 && key.bytes() == CLOCK.as_bytes()) {

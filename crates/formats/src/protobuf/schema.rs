@@ -13,6 +13,8 @@ pub(crate) enum FieldType {
     Flag,
     /// `fixed64`.
     Fixed64,
+    /// `fixed32`.
+    Fixed32,
     /// `double`.
     Double,
     /// `string`.
@@ -63,6 +65,7 @@ impl FieldSpec {
             | FieldType::Message(_)
             | FieldType::Container(_) => Wire::Len,
             FieldType::Fixed64 | FieldType::Double => Wire::Fixed64,
+            FieldType::Fixed32 => Wire::Fixed32,
             FieldType::Unsigned | FieldType::Signed | FieldType::Flag | FieldType::Id(_) => {
                 Wire::Varint
             }

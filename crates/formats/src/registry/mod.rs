@@ -10,7 +10,7 @@ use crate::codec::protocol::Protocol;
 use crate::{
     Format, cdt, chrome, columnar, cpuprofile, csv, datakit, firefox, flamejson, folded, gometrics,
     goroutines, gperf, heph, jfr, jvmtext, lineproto, otlp, perfetto, perfscript, pprof,
-    speedscope, stackprof, tptp, zorka,
+    speedscope, stackprof, tptp, zipkin, zorka,
 };
 
 /// Every protocol that a collector receives.
@@ -64,7 +64,11 @@ pub const FORMATS: &[&Format] = &[
     &perfscript::FORMAT,
     &chrome::FORMAT,
     &perfetto::FORMAT,
-    &otlp::FORMAT,
+    &otlp::PROFILES,
+    &otlp::PROFILES_JSON,
+    &otlp::TRACES,
+    &otlp::TRACES_JSON,
+    &zipkin::FORMAT,
     &speedscope::FORMAT,
     &cpuprofile::FORMAT,
     &cpuprofile::HEAP,

@@ -2,9 +2,11 @@
 //!
 //! [`parents_first`] holds a span until the one around it has come, [`begin_end`] turns spans into pairs of begin and
 //! end, [`by_start`] orders the spans of a track once all have come. What is encoded of a span that waits lies in a
-//! [`stash`]. [`slices`] and [`rows`] are the way back: begins and ends become spans and batches of them.
+//! [`stash`]. [`slices`] and [`rows`] are the way back: begins and ends become spans and batches of them. [`by_context`] places
+//! spans that name their parents by ids.
 
 pub(crate) mod begin_end;
+pub(crate) mod by_context;
 pub(crate) mod by_start;
 pub(crate) mod parents_first;
 pub(crate) mod reserved_args;

@@ -98,3 +98,26 @@ fn push_spans(spans: SpanBatch, sink: &mut dyn Sink) -> Flow {
         sink.spans(piece)
     }
 }
+
+/// Pushes events, of which one record may have brought more than a batch has rows.
+pub(crate) fn push_events(events: EventBatch, sink: &mut dyn Sink) -> Flow {
+    if events.len() <= BATCH_ROWS {
+        return if events.is_empty() {
+            Flow::Continue(())
+        } else {
+            sink.events(events)
+        };
+    }
+    let mut piece = EventBatch::default();
+    for row in events.iter() {
+        piece.push(&row);
+        if piece.len() == BATCH_ROWS {
+            sink.events(std::mem::take(&mut piece))?;
+        }
+    }
+    if piece.is_empty() {
+        Flow::Continue(())
+    } else {
+        sink.events(piece)
+    }
+}

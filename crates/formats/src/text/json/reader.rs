@@ -1,5 +1,7 @@
 //! A document as native records: the elements a layout names, and the text between them.
 
+use std::ops::ControlFlow;
+
 use traceloom_model::{Flow, Limits};
 
 use super::{Document, Kind, Value};
@@ -27,6 +29,8 @@ pub struct JsonReader {
     layout: &'static JsonLayout,
     limits: Limits,
     gather: WholeInput,
+    /// Documents may follow the first one.
+    several: bool,
 }
 
 impl JsonReader {
@@ -37,10 +41,36 @@ impl JsonReader {
             layout,
             limits: *limits,
             gather: WholeInput::new(limits),
+            several: false,
         }
     }
 
-    fn document(&self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Flow {
+    /// A reader of documents laid out like `layout` that may follow one another, as in JSON lines.
+    #[must_use]
+    pub fn of_several(layout: &'static JsonLayout, limits: &Limits) -> Self {
+        Self {
+            several: true,
+            ..Self::new(layout, limits)
+        }
+    }
+
+    fn documents(&self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Flow {
+        let mut at = 0;
+        loop {
+            let rest = Chunk {
+                bytes: chunk.bytes.get(at..).unwrap_or(&[]),
+                offset: chunk.offset + at as u64,
+                eof: chunk.eof,
+            };
+            match self.document(rest, out)? {
+                0 => return Flow::Continue(()),
+                end => at += end,
+            }
+        }
+    }
+
+    /// Shows the first document; returns where the next one begins, 0 where none does.
+    fn document(&self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> ControlFlow<(), usize> {
         let document = Document::parse(chunk.bytes, &self.limits);
         for defect in document.defects() {
             let offset = chunk.offset + defect.offset as u64;
@@ -54,12 +84,16 @@ impl JsonReader {
         let start = if document.root().is_some() { end } else { 0 };
         let rest = chunk.bytes.get(start..).unwrap_or(&[]);
         if rest.is_empty() {
-            return Flow::Continue(());
+            return ControlFlow::Continue(0);
+        }
+        if self.several && start > 0 {
+            return ControlFlow::Continue(start);
         }
         let offset = chunk.offset + start as u64;
         let note = warn("bytes_after_document", offset, "bytes follow the document");
         out.note(note.counting(rest.len() as u64))?;
-        out.record(&Opaque::damage(offset, rest))
+        out.record(&Opaque::damage(offset, rest))?;
+        ControlFlow::Continue(0)
     }
 
     fn records(
@@ -112,7 +146,7 @@ impl Reader for JsonReader {
             Ok(whole) => whole,
             Err(step) => return step,
         };
-        if !whole.bytes.is_empty() && self.document(whole, out).is_break() {
+        if !whole.bytes.is_empty() && self.documents(whole, out).is_break() {
             return Step::Stop;
         }
         Step::More {
