@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::text::value_text;
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Asks, AttrKeyId, Attribute, Attributes, Batch, Capabilities, Definitions, ElementType,
+    Asks, AttrKeyId, Attribute, Attributes, Batch, Capabilities, Clock, Definitions, ElementType,
     EventTypeId, Feature, Flow, FrameKind, FunctionId, Merge, ProfileId, Recording, Scope, Sink,
     Stage, StringId, Track, TrackId, TrackKind, Unit, Value, ValueTypeId,
 };
@@ -72,11 +72,12 @@ impl Losses {
 }
 
 /// Features whose absence coarsens a value instead of dropping it.
-pub const COARSENS: [Feature; 8] = [
+pub const COARSENS: [Feature; 9] = [
     Feature::UnsignedIntegers,
     Feature::WideIntegers,
     Feature::SubMillisecond,
     Feature::SubMicrosecond,
+    Feature::UnknownOrigin,
     Feature::TypedAttributes,
     Feature::FloatAttributes,
     Feature::AsyncTracks,
@@ -126,6 +127,8 @@ pub struct Loss<'t, S: Sink + ?Sized> {
     counters: Vec<Option<StringId>>,
     series: Vec<Option<StringId>>,
     lanes: Vec<bool>,
+    /// The clock has no date, and nothing that is written with a time of it has come.
+    is_undated: bool,
     parents: Parents,
     profiles: BTreeSet<ProfileId>,
     /// Value types that are inclusive, or no sums, and that no profile had yet.
@@ -152,6 +155,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             counters: Vec::new(),
             series: Vec::new(),
             lanes: Vec::new(),
+            is_undated: false,
             parents: Parents::default(),
             profiles: BTreeSet::new(),
             wide: BTreeMap::new(),
@@ -548,8 +552,17 @@ impl<S: Sink + ?Sized> Stage for Loss<'_, S> {
 
     fn pass(&mut self, batch: Batch) -> Flow {
         let one = FeatureName::Nothing;
+        let keeps_times = match &batch {
+            Batch::Spans(_) => self.holds.holds(Feature::Spans),
+            Batch::Events(_) => self.holds.holds(Feature::Events),
+            _ => false,
+        };
+        if keeps_times && std::mem::take(&mut self.is_undated) {
+            self.lose(Feature::UnknownOrigin, one, 1);
+        }
         match &batch {
-            Batch::Begin(..) | Batch::Steps(_) | Batch::Note(_) => {}
+            Batch::Begin(_, clock) => self.is_undated = matches!(clock, Clock::Unknown(_)),
+            Batch::Steps(_) | Batch::Note(_) => {}
             Batch::Forget(strings) => self.tables.drop_strings(strings),
             Batch::Define(new) => {
                 self.by_id.clear();

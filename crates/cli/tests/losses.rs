@@ -117,6 +117,33 @@ fn numbers_and_counters_that_change_are_said() {
 }
 
 #[test]
+fn times_without_a_date_are_said_to_become_dates() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("undated.json");
+    let trace = r#"{"traceEvents":[{"name":"a","ph":"X","ts":1000,"dur":50000,"pid":1,"tid":1}]}"#;
+    std::fs::write(&path, trace).expect("a file");
+    let changed = |to: &str| {
+        let out = folder.path().join(to);
+        let report = report(&["convert", text(&path), "--to", to, "-o", text(&out)]);
+        entry(&report, "changed", "unknown_origin", "")
+    };
+    // These count from 1970 alone, so that readers show a date that nobody recorded.
+    for to in ["cdt-dump", "zorka-s0", "zorka-c", "zorka-requests"] {
+        assert_eq!(changed(to), Some(1), "{to}");
+    }
+    for to in [
+        "chrome",
+        "perfetto",
+        "heph",
+        "tptp-binary",
+        "firefox",
+        "csv",
+    ] {
+        assert_eq!(changed(to), None, "{to}");
+    }
+}
+
+#[test]
 fn the_same_format_again_passes_deny_loss() {
     let folder = tempfile::tempdir().expect("a folder");
     let formats = traceloom_formats::FORMATS.iter().filter(|format| {

@@ -82,6 +82,7 @@ features! {
     DistantParents "distant_parents" "Parents that are on another track than their span."
     HeapObjects "heap_objects" "Heap objects, references and roots."
     InvalidText "invalid_text" "Strings that are not valid UTF-8."
+    UnknownOrigin "unknown_origin" "That times count from a point nobody recorded, not from 1970."
     WideTimes "wide_times" "Times before the origin, or durations beyond the format's integers."
 }
 

@@ -113,7 +113,9 @@ fn mark(holds: Capabilities, feature: Feature) -> &'static str {
             Feature::EventAttributes,
             Feature::SampleLabels,
         ][..],
-        Feature::SubMillisecond | Feature::SubMicrosecond => &[Feature::Spans, Feature::Events],
+        Feature::SubMillisecond | Feature::SubMicrosecond | Feature::UnknownOrigin => {
+            &[Feature::Spans, Feature::Events]
+        }
         _ => &[Feature::Spans],
     };
     if holds.holds(feature) {

@@ -51,5 +51,6 @@ pub(crate) const TABLES_HOLD: Capabilities = Capabilities::of(&[
     Feature::Links,
     Feature::DistantParents,
     Feature::HeapObjects,
+    Feature::UnknownOrigin,
     Feature::WideTimes,
 ]);

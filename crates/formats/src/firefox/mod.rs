@@ -53,6 +53,7 @@ pub const FORMAT: Format = Format {
         Feature::InnerMarks,
         Feature::SubMillisecond,
         Feature::SubMicrosecond,
+        Feature::UnknownOrigin,
         Feature::Tracks,
         Feature::SourceLines,
         Feature::Addresses,

@@ -77,6 +77,7 @@ pub const FORMAT: Format = Format {
         Feature::TrackIds,
         Feature::SubMillisecond,
         Feature::SubMicrosecond,
+        Feature::UnknownOrigin,
         Feature::InvalidText,
     ])
     // A stream is a process of its own, and tracks of actors are named after an attribute.

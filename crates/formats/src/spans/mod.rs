@@ -40,5 +40,6 @@ pub(crate) const SLICE_FEATURES: Capabilities = Capabilities::of(&[
     Feature::EventDurations,
     Feature::EventAttributes,
     Feature::Counters,
+    Feature::UnknownOrigin,
     Feature::WideTimes,
 ]);

@@ -50,6 +50,7 @@ pub const FORMAT: Format = Format {
         Feature::AsyncTracks,
         Feature::SubMillisecond,
         Feature::SubMicrosecond,
+        Feature::UnknownOrigin,
         Feature::Tracks,
         Feature::SourceLines,
         Feature::Samples,

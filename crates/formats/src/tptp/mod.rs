@@ -59,6 +59,7 @@ const HOLDS: Capabilities = Capabilities::of(&[
     Feature::PartialSpans,
     Feature::SubMillisecond,
     Feature::SubMicrosecond,
+    Feature::UnknownOrigin,
     Feature::Tracks,
     Feature::Resources,
     Feature::FunctionDetails,
