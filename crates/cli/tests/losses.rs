@@ -144,6 +144,27 @@ fn times_without_a_date_are_said_to_become_dates() {
 }
 
 #[test]
+fn threads_with_other_numbers_are_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("threads.json");
+    let call = |pid: u32, tid: u32| {
+        format!(r#"{{"name":"a","ph":"X","ts":1000,"dur":50000,"pid":{pid},"tid":{tid}}}"#)
+    };
+    // CDT and TPTP have no thread 0, and in TPTP a number is that of one thread.
+    let calls = [call(1, 0), call(1, 70), call(2, 70)].join(",");
+    std::fs::write(&path, format!("[{calls}]")).expect("a file");
+    let lost = |to: &str| {
+        let out = folder.path().join(to);
+        let report = report(&["convert", text(&path), "--to", to, "-o", text(&out)]);
+        entry(&report, "lost", "track_ids", "")
+    };
+    assert_eq!(lost("cdt-dump"), Some(1));
+    assert_eq!(lost("tptp-binary"), Some(2));
+    assert_eq!(lost("tptp-xml"), Some(2));
+    assert_eq!(lost("chrome"), None);
+}
+
+#[test]
 fn the_same_format_again_passes_deny_loss() {
     let folder = tempfile::tempdir().expect("a folder");
     let formats = traceloom_formats::FORMATS.iter().filter(|format| {

@@ -28,7 +28,7 @@ pub use format::{
 };
 pub use native::{Change, NativeConvert};
 pub use note::{damage, info, warn};
-pub(crate) use output::Buffered;
+pub(crate) use output::{Buffered, renumbered};
 pub use output::{LeftOut, Output, RowTarget, Target};
 pub use probe::{Confidence, Probe};
 pub use record::{

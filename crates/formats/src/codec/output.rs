@@ -54,6 +54,12 @@ pub trait Target: Sink + Send {
     }
 }
 
+/// What a target says of threads that have other numbers than the ones recorded.
+pub(crate) fn renumbered(count: u64) -> Option<(Feature, Vec<LeftOut>)> {
+    let name = String::new();
+    (count > 0).then(|| (Feature::TrackIds, vec![LeftOut { name, count }]))
+}
+
 /// What a target left out by its own choice.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LeftOut {

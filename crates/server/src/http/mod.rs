@@ -150,7 +150,8 @@ pub(crate) fn answer(status: StatusCode, body: &serde_json::Value) -> Response {
 /// Tracers ask for much that is not here; that does not stop their profiles.
 async fn unknown(State(http): State<Arc<Http>>) -> Response {
     http.counts.refused.add("unknown_path");
-    let known = "there are POST /api/v1/upload, GET /metrics, /healthz and /readyz";
+    let known = "there are POST /api/v1/upload, the paths of senders (docs/durability.md), GET /metrics, \
+                 /healthz and /readyz";
     refusal(StatusCode::NOT_FOUND, known)
 }
 

@@ -14,12 +14,13 @@ mod words;
 use std::collections::BTreeMap;
 
 use traceloom_model::{
-    Asks, Clock, Definitions, EventBatch, Flow, Forgotten, FunctionId, Note, Order, ResourceId,
-    Sink, SpanBatch, SpanId, SpanRow, SpanStatus, StringId, TrackId, Value,
+    Asks, Clock, Definitions, EventBatch, Feature, Flow, Forgotten, FunctionId, Note, Order,
+    ResourceId, Sink, SpanBatch, SpanId, SpanRow, SpanStatus, StringId, TrackId, Value,
 };
 
+use crate::codec::renumbered;
 use crate::spans::parents_first::{Children, HoldsValues, PendingSpan, PendingSpans, ValuesAt};
-use crate::{Error, Output, RaiseOptions, Target};
+use crate::{Error, LeftOut, Output, RaiseOptions, Target};
 use process::{FolderLayout, ProcessStreams};
 use tables::StreamTables;
 use tracks::TrackIndex;
@@ -373,5 +374,9 @@ impl Target for Writer<'_> {
             }
         }
         Ok(())
+    }
+
+    fn left_out(&self) -> Option<(Feature, Vec<LeftOut>)> {
+        renumbered(self.tracks.renumbered())
     }
 }

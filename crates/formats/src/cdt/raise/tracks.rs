@@ -17,6 +17,8 @@ pub(super) struct TrackInfo {
     lasting: bool,
     /// What began before the end of the call before has a thread of its own.
     threads: Vec<WrittenThread>,
+    /// How often it has another number than the one recorded.
+    renumbered: u64,
     /// The file of calls that has its name, and the number of the name there.
     pub(super) name: Option<(u32, u32)>,
 }
@@ -46,13 +48,17 @@ impl TrackInfo {
             return (thread.id, at);
         }
         let row = names.track(id);
-        let own = row.and_then(|row| row.id.or(row.os_id));
-        let own = own
+        let recorded = row.and_then(|row| row.id.or(row.os_id));
+        let own = recorded
             .and_then(|id| i64::try_from(id).ok())
             .filter(|&id| id > 0);
         let mut new = own.unwrap_or_else(|| i64::from(id.raw()) + 1);
         while !taken.insert(new) {
             new = new % 1_000_000_000 + 1_000_000;
+        }
+        let is_recorded = |id: u64| i64::try_from(id).is_ok_and(|id| id == new);
+        if self.threads.is_empty() && !recorded.is_none_or(is_recorded) {
+            self.renumbered += 1;
         }
         let free_at = start;
         self.threads.push(WrittenThread { id: new, free_at });
@@ -96,10 +102,18 @@ impl TrackIndex {
             return;
         };
         if track.process != Some(process) {
-            *track = TrackInfo::default();
+            *track = TrackInfo {
+                renumbered: track.renumbered,
+                ..TrackInfo::default()
+            };
         }
         track.process = Some(process);
         track.lasting = lasting;
+    }
+
+    /// Returns how many threads have other numbers than the ones recorded.
+    pub(super) fn renumbered(&self) -> u64 {
+        self.0.iter().map(|track| track.renumbered).sum()
     }
 
     /// Lends a track that was put into a process.

@@ -17,8 +17,9 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    ClassId, Clock, Definitions, EdgeBatch, EventBatch, Flow, FunctionId, Note, ObjectBatch, Order,
-    Recording, Resource, ResourceId, RootBatch, SampleBatch, Sink, SpanBatch, StringId, Value,
+    ClassId, Clock, Definitions, EdgeBatch, EventBatch, Feature, Flow, FunctionId, Note,
+    ObjectBatch, Order, Recording, Resource, ResourceId, RootBatch, SampleBatch, Sink, SpanBatch,
+    StringId, Value,
 };
 
 use self::order::{MessageQueue, OrderedMessage, Rank};
@@ -26,9 +27,8 @@ use self::threads::TrackNumbers;
 use super::emit::{MessageEmitter, StreamForm};
 use super::message::Draft;
 use super::table::{Schema, by_id};
-use crate::codec::Buffered;
-use crate::codec::ById;
-use crate::{Error, Output, RaiseOptions, Target};
+use crate::codec::{Buffered, ById, renumbered};
+use crate::{Error, LeftOut, Output, RaiseOptions, Target};
 
 /// Builds a target that writes binary traces.
 ///
@@ -380,5 +380,9 @@ impl Target for Writer<'_> {
             self.emit.end(&mut self.out.bytes);
         }
         self.out.finish()
+    }
+
+    fn left_out(&self) -> Option<(Feature, Vec<LeftOut>)> {
+        renumbered(self.threads.renumbered)
     }
 }

@@ -41,6 +41,8 @@ impl WrittenTrack {
 pub(super) struct TrackNumbers {
     tracks: Vec<WrittenTrack>,
     used: HashSet<u64>,
+    /// Tracks with another number than the one recorded.
+    pub renumbered: u64,
 }
 
 impl TrackNumbers {
@@ -90,13 +92,15 @@ impl Writer<'_> {
             return id;
         }
         let row = self.tables.track(track);
-        let wanted = row
-            .and_then(|row| row.id.or(row.os_id))
-            .filter(|&id| id != 0);
+        let recorded = row.and_then(|row| row.id.or(row.os_id));
+        let wanted = recorded.filter(|&id| id != 0);
         let own = OWN_IDS + u64::from(track.raw());
         let used = &mut self.threads.used;
         let id = wanted.filter(|id| !used.contains(id)).unwrap_or(own);
         used.insert(id);
+        if recorded.is_some_and(|recorded| recorded != id) {
+            self.threads.renumbered += 1;
+        }
         self.threads.of(track).id = Some(id);
         id
     }
