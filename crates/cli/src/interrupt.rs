@@ -13,9 +13,17 @@ pub(crate) fn stop_with(stop: impl FnOnce() + Send + 'static) {
 /// What a SIGHUP does in place of ending the process: a collector with keys reads them again.
 static HANGUP: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
 
-/// Has every SIGHUP call `reload`.
+/// The signals that are watched.
+#[cfg(unix)]
+static WATCHED: std::sync::OnceLock<signal_hook::iterator::Handle> = std::sync::OnceLock::new();
+
+/// Has every SIGHUP call `reload`, under `nohup` as well: it asks for the keys then, and ends nothing.
 pub(crate) fn reload_with(reload: impl Fn() + Send + 'static) {
     *HANGUP.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(reload));
+    #[cfg(unix)]
+    if let Some(watched) = WATCHED.get() {
+        let _ = watched.add_signal(signal_hook::consts::SIGHUP);
+    }
 }
 
 #[cfg(unix)]
@@ -30,6 +38,7 @@ pub(crate) fn watch() {
     let Ok(mut signals) = Signals::new(watched) else {
         return;
     };
+    let _ = WATCHED.set(signals.handle());
     let _ = std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
