@@ -4,11 +4,11 @@
 #[path = "collected/mod.rs"]
 mod collected;
 
-use std::io::{Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
 use std::process::Command;
 
 use collected::http::{Answer, ask, captures, request};
+use collected::profiles::{gzip, own_values, profile, senders};
 use collected::{Collector, command, stdout, text};
 use serde_json::Value;
 
@@ -59,33 +59,6 @@ fn profile_id(answer: &Answer) -> String {
     id.expect("an id").to_owned()
 }
 
-/// A profile of samples in a file, as a profiler writes it.
-fn profile(scratch: &Path, folded: &str) -> Vec<u8> {
-    let (from, to) = (scratch.join("a.folded"), scratch.join("a.pprof"));
-    std::fs::write(&from, folded).expect("a file");
-    stdout(&[
-        "convert",
-        text(&from),
-        text(&to),
-        "--to",
-        "pprof",
-        "--force",
-    ]);
-    let written = std::fs::read(&to).expect("a profile");
-    let mut plain = Vec::new();
-    let mut decoder = flate2::read::GzDecoder::new(&written[..]);
-    match decoder.read_to_end(&mut plain) {
-        Ok(_) => plain,
-        Err(_) => written,
-    }
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(bytes).expect("compressed");
-    encoder.finish().expect("compressed")
-}
-
 /// A frame that does not say how long its content is, as tracers send it.
 fn zstd(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = zstd::stream::Encoder::new(Vec::new(), 3).expect("an encoder");
@@ -98,23 +71,6 @@ fn lz4(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
     encoder.write_all(bytes).expect("compressed");
     encoder.finish().expect("compressed")
-}
-
-/// Returns each function with its own value, of everything in a path.
-fn own_values(path: &Path) -> Vec<(String, i64)> {
-    let rows = stdout(&["top", "--json", text(path)]);
-    let top: Value = serde_json::from_str(&rows).expect("JSON");
-    let rows = top["functions"].as_array().expect("functions");
-    let mut values: Vec<_> = rows
-        .iter()
-        .map(|row| {
-            let name = row["function"].as_str().expect("a name");
-            (name.to_owned(), row["self"].as_i64().expect("a value"))
-        })
-        .filter(|(_, value)| *value > 0)
-        .collect();
-    values.sort();
-    values
 }
 
 fn metric(http: &str, name: &str) -> u64 {
@@ -318,15 +274,6 @@ fn tracers_find_the_endpoint_and_nothing_else() {
     );
     let traces = ask(http, &request(http, "PUT /v0.4/traces", "", b"\x90"));
     assert_eq!(traces.status, 404);
-}
-
-/// Where packages of senders are installed; a test of theirs is left out without.
-fn senders() -> Option<PathBuf> {
-    let found = std::env::var_os("TRACELOOM_SENDERS").map(PathBuf::from);
-    if found.is_none() {
-        eprintln!("skipped: TRACELOOM_SENDERS names no folder of Python packages");
-    }
-    found
 }
 
 const WORK: &str = "

@@ -4,44 +4,16 @@
 #[path = "collected/mod.rs"]
 mod collected;
 
-use std::io::{Read as _, Write as _};
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use collected::http::{ask, captures, request};
+use collected::profiles::{gzip, own_values, profile, senders};
 use collected::{Collector, stdout, text};
 use serde_json::{Value, json};
 
 const PUSH: &str = "POST /push.v1.PusherService/Push";
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(bytes).expect("compressed");
-    encoder.finish().expect("compressed")
-}
-
-/// A pprof file of samples.
-fn profile(scratch: &Path, folded: &str) -> Vec<u8> {
-    let (from, to) = (scratch.join("a.folded"), scratch.join("a.pprof"));
-    std::fs::write(&from, folded).expect("a file");
-    stdout(&[
-        "convert",
-        text(&from),
-        text(&to),
-        "--to",
-        "pprof",
-        "--force",
-    ]);
-    let written = std::fs::read(&to).expect("a profile");
-    let mut plain = Vec::new();
-    let mut decoder = flate2::read::GzDecoder::new(&written[..]);
-    match decoder.read_to_end(&mut plain) {
-        Ok(_) => plain,
-        Err(_) => written,
-    }
-}
 
 /// A field of bytes, as protobuf has it.
 fn field(number: u8, content: &[u8]) -> Vec<u8> {
@@ -72,22 +44,6 @@ fn push_message(service: &str, profiles: &[(&[u8], &str)]) -> Vec<u8> {
         series.extend(field(2, &sample));
     }
     field(1, &series)
-}
-
-/// Returns each function with its own value, of everything in a path.
-fn own_values(path: &Path) -> Vec<(String, i64)> {
-    let top: Value = serde_json::from_str(&stdout(&["top", "--json", text(path)])).expect("JSON");
-    let rows = top["functions"].as_array().expect("functions");
-    let mut values: Vec<_> = rows
-        .iter()
-        .map(|row| {
-            let name = row["function"].as_str().expect("a name");
-            (name.to_owned(), row["self"].as_i64().expect("a value"))
-        })
-        .filter(|(_, value)| *value > 0)
-        .collect();
-    values.sort();
-    values
 }
 
 #[test]
@@ -220,10 +176,7 @@ pyroscope.shutdown()
 
 #[test]
 fn profiles_of_pyroscopes_agent_arrive() {
-    let Some(packages) = std::env::var_os("TRACELOOM_SENDERS").map(PathBuf::from) else {
-        eprintln!("skipped: TRACELOOM_SENDERS names no folder of Python packages");
-        return;
-    };
+    let Some(packages) = senders() else { return };
     let scratch = tempfile::tempdir().expect("a folder");
     let data = scratch.path().join("data");
     let collector = Collector::start(&data, &[]);

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "not every test needs everything")]
 
 pub mod http;
+pub mod profiles;
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};

@@ -17,7 +17,6 @@ use super::body::{DecodedBudget, receive};
 use super::failure::{Failure, refused};
 use super::sender::{PostIdentity, Sender, head, text};
 use super::{Http, Peer, answer};
-use crate::posts::Post;
 
 /// Bytes of a body: Datakit's own limit.
 const MOST: usize = 32 << 20;
@@ -54,16 +53,9 @@ async fn keep(http: &Http, peer: Peer, headers: &HeaderMap, body: Body) -> Resul
     let (identity, service) =
         tokio::task::block_in_place(|| look(&sender, content_type, &body.bytes))?;
     let head = head("POST", INPUT, headers, body.bytes.len());
-    let post = Post {
-        rules: &DATAKIT,
-        tenant: &sender.tenant,
-        service: &service,
-        peer: &sender.peer,
-        extension: "http",
-        pieces: &[head.as_bytes(), &body.bytes],
-        identity,
-    };
-    sender.keep(http, &post).await
+    let known = (identity, &*service);
+    let request = [head.as_bytes(), &body.bytes];
+    sender.keep_request(http, &DATAKIT, known, request).await
 }
 
 /// Returns what an upload is known by, and its service.

@@ -16,7 +16,6 @@ use super::body::{DecodedBudget, receive};
 use super::failure::{Failure, refused, with_retry};
 use super::sender::{PostIdentity, Sender, head, text};
 use super::{Http, Peer, answer};
-use crate::posts::Post;
 
 /// Bytes of a body.
 const MOST: usize = 32 << 20;
@@ -59,16 +58,9 @@ async fn keep_ingest(
     // Without its port, which is another one when the sender dials again.
     identity.add(peer.0.ip().to_string().as_bytes());
     identity.add(blake3::hash(&body.bytes).as_bytes());
-    let post = Post {
-        rules: &PYROSCOPE,
-        tenant: &sender.tenant,
-        service: &ingest.service,
-        peer: &sender.peer,
-        extension: "http",
-        pieces: &[head.as_bytes(), &body.bytes],
-        identity: identity.finish(),
-    };
-    sender.keep(http, &post).await
+    let known = (identity.finish(), &*ingest.service);
+    let request = [head.as_bytes(), &body.bytes];
+    sender.keep_request(http, &PYROSCOPE, known, request).await
 }
 
 async fn push(
@@ -121,16 +113,9 @@ async fn keep_push(
     let (identity, service) =
         tokio::task::block_in_place(|| look(&sender, content_type, &body.bytes))?;
     let head = head("POST", PUSH, &headers, body.bytes.len());
-    let post = Post {
-        rules: &PYROSCOPE,
-        tenant: &sender.tenant,
-        service: &service,
-        peer: &sender.peer,
-        extension: "http",
-        pieces: &[head.as_bytes(), &body.bytes],
-        identity,
-    };
-    sender.keep(http, &post).await
+    let known = (identity, &*service);
+    let request = [head.as_bytes(), &body.bytes];
+    sender.keep_request(http, &PYROSCOPE, known, request).await
 }
 
 /// Returns what a push is known by, and its service.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use axum::http::{HeaderMap, HeaderName, header};
+use traceloom_formats::protocol::CaptureRules;
 
 use super::failure::Failure;
 use super::{Http, Peer};
@@ -23,6 +24,26 @@ impl Sender {
             tenant: owner.unwrap_or_default(),
             peer: peer.0.to_string(),
         }
+    }
+
+    /// Stores a request about a service, its head and its body, and returns its name once it is safe.
+    pub(super) async fn keep_request(
+        &self,
+        http: &Http,
+        rules: &'static CaptureRules,
+        (identity, service): (blake3::Hash, &str),
+        request: [&[u8]; 2],
+    ) -> Result<String, Failure> {
+        let post = Post {
+            rules,
+            tenant: &self.tenant,
+            service,
+            peer: &self.peer,
+            extension: "http",
+            pieces: &request,
+            identity,
+        };
+        self.keep(http, &post).await
     }
 
     /// Stores a post, and returns its name once it is safe.
