@@ -11,7 +11,8 @@ use std::net::{Shutdown, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use collected::{Collector, run, stdout, text};
+use collected::http::captures;
+use collected::{Collector, records, run, stdout, text};
 use serde_json::Value;
 use traceloom_input::captures::{Captures, DataFolder};
 
@@ -46,24 +47,6 @@ fn send_in_pieces(socket: &mut TcpStream, mut bytes: &[u8]) {
 fn end(mut socket: TcpStream) {
     socket.shutdown(Shutdown::Write).expect("an end");
     assert_eq!(socket.read(&mut [0]).expect("an end"), 0);
-}
-
-/// Records of a trace, without the name of their part.
-fn records(path: &str, part: Option<&str>) -> Vec<Value> {
-    let lines = stdout(&["dump", "--json", path]);
-    let records = lines.lines().filter_map(|line| {
-        let mut record: Value = serde_json::from_str(line).expect("JSON");
-        let name = record["part"].take();
-        part.is_none_or(|part| name == part).then_some(record)
-    });
-    records.collect()
-}
-
-fn captures(data: &Path) -> Vec<Value> {
-    let listed = stdout(&["captures", "ls", "--json", "--data", text(data)]);
-    let rows = listed.lines();
-    rows.map(|row| serde_json::from_str(row).expect("JSON"))
-        .collect()
 }
 
 /// The bytes of a capture's trace.

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
-use collected::{Collector, command, eventually, run, stdout, text};
-use serde_json::Value;
+use collected::http::captures;
+use collected::{Collector, command, eventually, records, run, stdout, text};
 
 /// A trace in the binary form and in the XML form, as files.
 fn traces(scratch: &Path) -> [PathBuf; 2] {
@@ -22,24 +22,6 @@ fn traces(scratch: &Path) -> [PathBuf; 2] {
     std::fs::write(&binary, bytes).expect("a file");
     stdout(&["convert", text(&binary), text(&xml), "--to", "tptp-xml"]);
     [binary, xml]
-}
-
-/// Records of a trace, without the name of their part.
-fn records(path: &str, part: Option<&str>) -> Vec<Value> {
-    let lines = stdout(&["dump", "--json", path]);
-    let records = lines.lines().filter_map(|line| {
-        let mut record: Value = serde_json::from_str(line).expect("JSON");
-        let name = record["part"].take();
-        part.is_none_or(|part| name == part).then_some(record)
-    });
-    records.collect()
-}
-
-fn captures(data: &Path) -> Vec<Value> {
-    let listed = stdout(&["captures", "ls", "--json", "--data", text(data)]);
-    let rows = listed.lines();
-    rows.map(|row| serde_json::from_str(row).expect("JSON"))
-        .collect()
 }
 
 /// The bytes of the one part of a capture, as `export` writes them.

@@ -84,15 +84,20 @@ impl Journal {
         kind: u8,
         bytes: &[u8],
     ) -> Result<Position, Refused> {
-        let n_dealt_with = self.n_dealt_with.load(Ordering::Relaxed);
-        let n_behind = self.n_taken().saturating_sub(n_dealt_with);
-        if n_behind > self.most_behind {
-            return Err(Refused::Full);
-        }
+        self.check_sealing()?;
         let position = self.submit_at_once(capture, stream, kind, bytes)?;
         self.n_taken
             .fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(position)
+    }
+
+    fn check_sealing(&self) -> Result<(), Refused> {
+        let n_dealt_with = self.n_dealt_with.load(Ordering::Relaxed);
+        let n_behind = self.n_taken().saturating_sub(n_dealt_with);
+        match n_behind > self.most_behind {
+            true => Err(Refused::Full),
+            false => Ok(()),
+        }
     }
 
     fn submit_at_once(
@@ -110,8 +115,21 @@ impl Journal {
         })
     }
 
-    /// Takes records of captures into one group: a crash leaves all of them or none. Returns the position of the last.
+    /// Takes records of captures into one group, unless sealing is too far behind: a crash leaves all of them or none.
+    /// Returns the position of the last.
     pub(crate) fn submit_together(&self, records: &[Record<'_>]) -> Result<Position, Refused> {
+        self.check_sealing()?;
+        let position = self.submit_together_at_once(records)?;
+        let n_bytes: usize = records.iter().map(|record| record.bytes.len()).sum();
+        self.n_taken.fetch_add(n_bytes as u64, Ordering::Relaxed);
+        Ok(position)
+    }
+
+    /// As [`Journal::submit_together`], however far sealing is behind: for the few bytes that end captures.
+    pub(crate) fn submit_together_at_once(
+        &self,
+        records: &[Record<'_>],
+    ) -> Result<Position, Refused> {
         self.queue.submit_together(records)
     }
 

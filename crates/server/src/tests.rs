@@ -308,3 +308,27 @@ fn a_reset_is_no_end_of_a_stream() {
         "2 connections, 2 units received, 0 acknowledged, 2 stored without acknowledgement, 0 refused"
     );
 }
+
+/// Posts are pushed back where sealing is behind, as every other sender is; what ends captures is taken all the same.
+#[test]
+fn records_that_are_taken_together_wait_for_sealing() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = DataFolder::create(&scratch.path().join("data")).expect("a folder");
+    let (journal, _) = crate::journal::Journal::open(&folder, 10, 1 << 20).expect("a log");
+    let record = traceloom_log::Record {
+        session: 1,
+        stream: 0,
+        kind: 0,
+        bytes: &[7; 20],
+    };
+    journal.submit_together(&[record]).expect("there is room");
+    let refused = journal.submit_together(&[record]);
+    assert!(matches!(refused, Err(traceloom_log::Refused::Full)));
+    journal
+        .submit_together_at_once(&[record])
+        .expect("it is taken");
+    journal.caught_up(journal.n_taken());
+    journal
+        .submit_together(&[record])
+        .expect("there is room again");
+}

@@ -8,6 +8,8 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
+use serde_json::Value;
+
 pub fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
     command.args(args);
@@ -26,6 +28,17 @@ pub fn stdout(args: &[&str]) -> String {
         String::from_utf8_lossy(&output.stderr)
     );
     String::from_utf8(output.stdout).expect("text")
+}
+
+/// Records of a trace, without the name of their part.
+pub fn records(path: &str, part: Option<&str>) -> Vec<Value> {
+    let lines = stdout(&["dump", "--json", path]);
+    let records = lines.lines().filter_map(|line| {
+        let mut record: Value = serde_json::from_str(line).expect("JSON");
+        let name = record["part"].take();
+        part.is_none_or(|part| name == part).then_some(record)
+    });
+    records.collect()
 }
 
 /// A running collector; it is killed when it is dropped.

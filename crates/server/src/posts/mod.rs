@@ -150,7 +150,7 @@ impl Posts {
             receipt.extend_from_slice(&known.number.to_le_bytes());
             receipt.extend_from_slice(post.peer.as_bytes());
             records.push((pack.id, 0, REPEAT, receipt.into()));
-            let position = self.submit(&records)?;
+            let position = self.journal.submit_together(&encoded(&records))?;
             state.packs.insert(key, pack);
             let kept = KeptPost {
                 capture: known.capture,
@@ -171,7 +171,7 @@ impl Posts {
             identity,
         };
         records.push((pack.id, number, MARK, mark.encode().into()));
-        let position = self.submit(&records)?;
+        let position = self.journal.submit_together(&encoded(&records))?;
         pack.n_posts += 1;
         state.packs.insert(key, pack);
         let known = KnownPost {
@@ -229,19 +229,6 @@ impl Posts {
         pack
     }
 
-    fn submit(&self, records: &[NewRecord<'_>]) -> Result<Position, Refused> {
-        let together: Vec<_> = records
-            .iter()
-            .map(|(id, stream, kind, bytes)| Record {
-                session: id.session(),
-                stream: *stream,
-                kind: *kind,
-                bytes,
-            })
-            .collect();
-        self.journal.submit_together(&together)
-    }
-
     /// Ends the packs whose hour is over, and the oldest ones where there are too many; all of them at the end of the
     /// collector.
     pub(crate) async fn sweep(&self, all: bool) {
@@ -284,12 +271,25 @@ impl Posts {
             .iter()
             .map(|(_, id)| ended(*id, now_ns, reason, orderly))
             .collect();
-        self.submit(&records)?;
+        self.journal.submit_together_at_once(&encoded(&records))?;
         for (key, _) in over {
             state.packs.remove(&key);
         }
         Ok(())
     }
+}
+
+/// Returns records as the log takes them.
+fn encoded<'r>(records: &'r [NewRecord<'_>]) -> Vec<Record<'r>> {
+    let records = records.iter();
+    records
+        .map(|(id, stream, kind, bytes)| Record {
+            session: id.session(),
+            stream: *stream,
+            kind: *kind,
+            bytes,
+        })
+        .collect()
 }
 
 /// Returns the record that ends a pack.
