@@ -2,7 +2,7 @@
 
 use crate::hotspots::{Categories, Hotspot, hotspots, where_to};
 use crate::names::levels;
-use crate::{CallTree, TopRow, TreeSource, amount, grouped, top};
+use crate::{CallTree, MeasureUnit, TopRow, TreeSource, amount, grouped, top};
 use traceloom_model::Merge;
 
 /// Calls, and samples, under which nothing is said.
@@ -36,10 +36,7 @@ pub fn finding(tree: &CallTree, categories: &Categories) -> Option<String> {
                 .filter_map(|root| tree.nodes.get(root as usize));
             (roots.map(|root| root.count).sum(), LEAST_CALLS)
         }
-        TreeSource::Samples => (
-            tree.nodes.iter().map(|node| node.count).sum::<u64>(),
-            LEAST_SAMPLES,
-        ),
+        TreeSource::Samples => (samples(tree), LEAST_SAMPLES),
     };
     if seen < least || tree.total <= 0 || tree.measure.merge != Merge::Sum {
         return None;
@@ -53,6 +50,18 @@ pub fn finding(tree: &CallTree, categories: &Categories) -> Option<String> {
         .or_else(|| of_kinds(tree, &kinds))
         .or_else(|| recursive(tree))
         .or_else(|| largest(tree, of_what))
+}
+
+/// Returns the number of samples: where the value is their number, a record of many is as many.
+fn samples(tree: &CallTree) -> u64 {
+    let records: u64 = tree.nodes.iter().map(|node| node.count).sum();
+    let measure = &tree.measure;
+    let counts = measure.event.unwrap_or(&measure.name).contains("samples")
+        && !matches!(measure.unit, MeasureUnit::Nanoseconds | MeasureUnit::Bytes);
+    match counts {
+        true => records.max(u64::try_from(tree.total).unwrap_or(0)),
+        false => records,
+    }
 }
 
 /// What values of a tree are of.
@@ -297,6 +306,19 @@ mod tests {
             said(&tree(50, &["com.acme.Tree.walk"; 3], 80)).unwrap(),
             "Tree.walk calls itself up to 3 deep and takes 80 % of 5 µs"
         );
+    }
+
+    #[test]
+    fn samples_are_counted_by_their_records_or_by_their_value() {
+        let mut tree = tree(50, &["com.acme.Other.run"], 20);
+        tree.measure.source = TreeSource::Samples;
+        tree.measure.unit = crate::MeasureUnit::Count;
+        tree.measure.name = "samples".to_owned();
+        tree.nodes.iter_mut().for_each(|node| node.count = 1);
+        let all = "Shop.serve takes 80 % of 5,000 samples by itself";
+        assert_eq!(said(&tree).unwrap(), all);
+        tree.measure.name = "wakeups".to_owned();
+        assert_eq!(said(&tree), None, "two records of wakeups");
     }
 
     #[test]

@@ -10,22 +10,25 @@ use std::io::Write;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
+use traceloom_analysis::hotspots::Categories;
 use traceloom_analysis::names::ShortNames;
-use traceloom_analysis::{Durations, Functions, Measure, MeasureUnit, Symbol, TopRow, TreeSource};
-use traceloom_model::{Merge, Scope};
+use traceloom_analysis::{
+    Durations, Functions, Measure, MeasureUnit, Symbol, TopRow, TreeSource, finding,
+};
+use traceloom_model::{Merge, Scope, printable};
 
 use crate::Outcome;
 use crate::dimension::DimensionFlags;
 use crate::groups::GroupFlags;
 use crate::numbers::count;
 use crate::percentiles;
-use crate::streams::{message, stdout};
+use crate::streams::{message, stdout, stdout_is_terminal};
 use crate::style::Style;
 use crate::table::Table;
 use crate::table_flags::{SHORTENED, TableFlags, help};
 use crate::trees::{
-    Measures, TreeFlags, amount, heading_of, read_functions, read_lines, share, share_number,
-    tracks_json, unit_word,
+    Measures, TreeFlags, amount, heading_of, read_functions, read_lines, read_statistics, share,
+    share_number, tracks_json, unit_word,
 };
 use crate::usage::Usage;
 use direct::DirectFlags;
@@ -34,7 +37,7 @@ use hotspots::HotspotFlags;
 /// Print functions by their own time or value.
 #[derive(Args)]
 #[command(
-    after_help = "Self is the function alone, total includes what it called; 100 % is all root calls.\n\n\
+    after_help = "Self is the function alone, total includes what it called; 100 % is all root calls. On a terminal a sentence says what takes most.\n\n\
     Examples:\n  \
     traceloom top dump/\n  \
     traceloom top dump/ --filter '+GET -health' --min-duration 500ms\n  \
@@ -115,6 +118,14 @@ impl Options {
         }
     }
 
+    /// Returns `true` if a sentence says what takes most.
+    ///
+    /// It needs the call tree, which takes longer than a table of functions and more memory: a person at a terminal
+    /// gets it, a pipe and a file get the table alone.
+    fn says_finding(&self) -> bool {
+        stdout_is_terminal() && !self.table.is_for_programs()
+    }
+
     /// Keeps the rows to be shown, in their order, and returns how many there were.
     fn choose(&self, rows: &mut Vec<TopRow>, of: &Functions, most: usize) -> usize {
         rows.retain(|row| {
@@ -162,13 +173,21 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut out = stdout();
     let flags = options.flags()?;
     let mut inputs = flags.read.inputs();
+    let mut findings: Vec<Option<String>> = Vec::new();
     let [mut tables, beside] = match options.dimension.of() {
         Some(_) => {
             let trees = options.dimension.trees(read_lines(&flags, &mut inputs)?);
             [trees.into_iter().map(Functions::of).collect(), Vec::new()]
         }
+        None if options.says_finding() => {
+            let [trees, beside] = read_statistics(&flags, &mut inputs)?;
+            let rules = Categories::default();
+            findings.extend(trees.iter().map(|tree| finding(tree, &rules)));
+            [trees, beside].map(|trees| trees.into_iter().map(Functions::of).collect())
+        }
         None => read_functions(&flags, &mut inputs)?,
     };
+    findings.resize(tables.len(), None);
     options.mention(tables.iter().any(|table| !table.durations.is_empty()));
     let beside: Vec<ExtraColumn> = beside.iter().map(ExtraColumn::of).collect();
     let rows: Vec<Vec<TopRow>> = tables
@@ -177,7 +196,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         .collect();
     let names = ShortNames::new(tables.iter().flat_map(|table| table.symbols.names()));
     let mut measures = Measures::default();
-    for (table, mut rows) in tables.iter().zip(rows) {
+    for ((table, mut rows), finding) in tables.iter().zip(rows).zip(findings) {
         let beside = match table.measure.source {
             TreeSource::Spans => &[][..],
             TreeSource::Samples => &beside,
@@ -197,6 +216,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                 "{}",
                 style.bold(heading(&table.measure, table.total, table.shares_of()))
             )?;
+            if let Some(finding) = finding {
+                writeln!(out, "{}", printable(&finding))?;
+            }
             rows_table(table, &rows, shown, &names, options.table.wide)
                 .whole(options.table.wide)
                 .print_names(&style, &names, &mut out)?;

@@ -198,12 +198,26 @@ pub(crate) fn read_functions(flags: &TreeFlags, inputs: &mut Inputs<'_>) -> anyh
         choose_tracks(&mut all, left);
         all.sort_by_key(|table| table.measure.rank());
     } else {
-        let mut trees = selected(flags, inputs, TreeView::Statistics)?;
-        let others = std::mem::take(&mut trees.beside).into_iter();
-        beside = others.map(Functions::of).collect();
-        all = trees.into_trees().map(Functions::of).collect();
+        let [trees, others] = statistics(flags, inputs)?;
+        beside = others.into_iter().map(Functions::of).collect();
+        all = trees.into_iter().map(Functions::of).collect();
     }
     Ok([found(flags, all, |table| table.rows.is_empty())?, beside])
+}
+
+/// Reads all inputs into trees, and the other columns of statistics into trees of their own.
+pub(crate) fn read_statistics(
+    flags: &TreeFlags,
+    inputs: &mut Inputs<'_>,
+) -> anyhow::Result<[Vec<CallTree>; 2]> {
+    let [trees, beside] = statistics(flags, inputs)?;
+    Ok([found(flags, trees, CallTree::is_empty)?, beside])
+}
+
+fn statistics(flags: &TreeFlags, inputs: &mut Inputs<'_>) -> anyhow::Result<[Vec<CallTree>; 2]> {
+    let mut trees = selected(flags, inputs, TreeView::Statistics)?;
+    let beside = std::mem::take(&mut trees.beside);
+    Ok([trees.into_trees().collect(), beside])
 }
 
 /// What builders are to make.

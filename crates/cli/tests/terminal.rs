@@ -187,6 +187,64 @@ fn tables_fit_the_terminal_and_wide_or_a_pipe_do_not() {
 }
 
 #[test]
+fn a_person_at_a_terminal_reads_what_takes_most_and_a_pipe_the_table_alone() {
+    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+    let of_kinds =
+        "Calls spend 31 % of 13.9 s waiting for the network and 30 % waiting for locks and queues";
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, stacks: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, stacks).expect("a file");
+        path.to_string_lossy().into_owned()
+    };
+    let many = file(
+        "many.folded",
+        "com.acme.Shop.serve;com.acme.Tax.of 90\ncom.acme.Shop.serve 30\n",
+    );
+    let few = file("few.folded", "com.acme.Shop.serve 99\n");
+    let Some(shown) = on_terminal(120, &["top", shop]) else {
+        return;
+    };
+    assert_eq!(shown[1], of_kinds, "{shown:?}");
+    let piped = stdout(&["top", shop]);
+    assert!(!piped.contains(of_kinds), "{piped}");
+    // The table below it is the same one.
+    let rows = |lines: &[String]| -> Vec<String> {
+        let numbers = lines.iter().map(|line| line.split_whitespace().take(5));
+        numbers
+            .map(|row| row.collect::<Vec<_>>().join(" "))
+            .collect()
+    };
+    let piped: Vec<String> = piped.lines().map(str::to_owned).collect();
+    assert_eq!(rows(&shown[2..]), rows(&piped[1..]));
+    for (args, said) in [
+        (
+            &["top", &*many][..],
+            Some("Tax.of takes 75 % of 120 samples by itself"),
+        ),
+        (&["top", &*few], None),
+        (&["top", shop, "--filter", "duration > 1s"], None),
+        (&["top", shop, "--dimension", "package"], None),
+    ] {
+        let shown = on_terminal(120, args).expect("a terminal");
+        match said {
+            Some(said) => assert_eq!(shown[1], said, "{args:?}: {shown:?}"),
+            None => assert!(
+                shown[1].trim_start().starts_with("self"),
+                "{args:?}: {shown:?}"
+            ),
+        }
+    }
+    for flag in ["--json", "--csv"] {
+        let shown = on_terminal(120, &["top", shop, flag])
+            .expect("a terminal")
+            .join("\n");
+        let piped = stdout(&["top", shop, flag]).replace('\r', "");
+        assert_eq!(shown.trim(), piped.trim(), "{flag}");
+    }
+}
+
+#[test]
 fn names_as_they_are_shown_find_the_function() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("a.folded");
