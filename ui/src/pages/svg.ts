@@ -7,6 +7,7 @@ const HTML = "http://www.w3.org/1999/xhtml";
 const PITCH = 6.63;
 const LEFT = 10;
 const DRAWN = 1180;
+const LEGEND_ROW = 18;
 
 interface Frame {
   group: SVGElement;
@@ -15,6 +16,8 @@ interface Frame {
   index: number;
   title: string;
   name: string;
+  /** Its kind of work, a key of the legend. */
+  kind: string | undefined;
   forms: readonly string[];
   /** Shares of the whole; y stays in pixels. */
   x: number;
@@ -27,6 +30,11 @@ interface Frame {
 let frames: Frame[] = [];
 let zoomed: Frame | null = null;
 let words = "";
+/** The kind of work that stands out. */
+let lit = "";
+/** Entries of the legend, and the rows that the picture has for them. */
+let entries: SVGElement[] = [];
+let rows = 0;
 let wide = DRAWN;
 /** Height of the picture. */
 let drawn = 0;
@@ -48,6 +56,7 @@ function load(): void {
       index,
       title,
       name,
+      kind: (group as SVGElement).dataset.k,
       forms: isWide ? [name, ...forms] : forms,
       x: (Number(rect.getAttribute("x")) - LEFT) / DRAWN,
       width: Number(rect.getAttribute("width")) / DRAWN,
@@ -66,6 +75,9 @@ function load(): void {
   by("frames").addEventListener("mouseover", (event) => {
     by("details").textContent = of(event)?.title ?? "";
   });
+  entries = Array.from(document.querySelectorAll<SVGElement>("#kinds > g"));
+  rows = new Set(entries.map((entry) => entry.getAttribute("transform")?.split(" ")[1])).size;
+  for (const entry of entries) entry.addEventListener("click", () => light(entry.dataset.k ?? ""));
   by("reset").addEventListener("click", () => zoom(null));
   by("search").addEventListener("click", ask);
   addEventListener("keydown", (event) => {
@@ -75,7 +87,11 @@ function load(): void {
       ask();
     } else if (event.key === "Escape") {
       if (words) find("");
+      else if (lit) light("");
       else zoom(null);
+    } else if (/^[1-9]$/.test(event.key) && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      const entry = entries[Number(event.key) - 1];
+      if (entry) light(entry.dataset.k ?? "");
     }
   });
   const state = new URLSearchParams(location.hash.slice(1));
@@ -83,6 +99,8 @@ function load(): void {
   fit();
   const searched = state.get("s");
   if (searched) find(searched);
+  const kind = state.get("k");
+  if (entries.some((entry) => entry.dataset.k === kind)) light(kind as string);
   if (state.has("z")) zoom(frames[Number(state.get("z"))] ?? null);
 }
 
@@ -93,14 +111,38 @@ function fit(): void {
   wide = Math.max(root.clientWidth || innerWidth, 340) - 2 * LEFT;
   root.setAttribute("width", String(wide + 2 * LEFT));
   drawn ||= Number(root.getAttribute("height"));
+  const more = flow();
   // The whole window has the ground of the picture.
-  const high = Math.max(drawn, root.clientHeight ? innerHeight : 0);
+  const high = Math.max(drawn + more, root.clientHeight ? innerHeight : 0);
   root.setAttribute("height", String(high));
   root.setAttribute("viewBox", `0 0 ${wide + 2 * LEFT} ${high}`);
   by("search").setAttribute("x", String(wide + LEFT));
   by("reset").setAttribute("x", String(wide - 90));
   by("matched").setAttribute("x", String(wide + LEFT));
   draw();
+}
+
+/** Sets the legend in rows as wide as the picture; returns by how much the frames make room for them. */
+function flow(): number {
+  let [x, row] = [LEFT, 0];
+  for (const entry of entries) {
+    const length = (entry.querySelector("text") as SVGTextElement).getComputedTextLength() + 37;
+    if (x > LEFT && x + length - 20 > LEFT + wide) [x, row] = [LEFT, row + 1];
+    entry.setAttribute("transform", `translate(${x} ${66 + row * LEGEND_ROW})`);
+    x += length;
+  }
+  const more = entries.length ? (row + 1 - rows) * LEGEND_ROW : 0;
+  for (const id of ["frames", "details"]) by(id).setAttribute("transform", `translate(0 ${more})`);
+  return more;
+}
+
+/** Makes one kind of work stand out, or none: that which does is pressed again. */
+function light(kind: string): void {
+  lit = kind === lit ? "" : kind;
+  for (const entry of entries) entry.classList.toggle("lit", entry.dataset.k === lit);
+  for (const { group, kind } of frames)
+    group.classList.toggle("other", lit !== "" && kind !== undefined && kind !== lit);
+  remember();
 }
 
 function place(frame: Frame, x: number, width: number, away: boolean): void {
@@ -215,6 +257,7 @@ function remember(): void {
   const state = new URLSearchParams();
   if (zoomed) state.set("z", String(zoomed.index));
   if (words) state.set("s", words);
+  if (lit) state.set("k", lit);
   try {
     history.replaceState(null, "", `#${state}`);
   } catch {

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use traceloom_model::Merge;
 
 use super::{Layout, Picture, SAME, change, step};
-use crate::colour::{COLOURS, colour, hsl};
+use crate::colour::{SHADES, colour};
+use crate::hotspots::{Categories, WorkKind, kinds_of_nodes};
 use crate::names::{fit, levels};
 use crate::page::{escape, escaped};
 use crate::{CallTree, TreeSource, amount, grouped};
@@ -16,6 +17,9 @@ const WIDTH: f64 = 1200.0;
 const MARGIN: f64 = 10.0;
 const ROW: u32 = 17;
 const TOP: u32 = 56;
+/// Height of a row of the legend, and what a character of it takes, about.
+const LEGEND_ROW: u32 = 18;
+const LEGEND_PITCH: f64 = 6.2;
 const PITCH: f64 = 6.63;
 /// Narrower frames are not written; what is left of their caller says how many they are.
 const LEAST: f64 = 0.1;
@@ -33,9 +37,16 @@ pub fn svg(tree: &CallTree, picture: &Picture<'_>) -> String {
     let inner = WIDTH - 2.0 * MARGIN;
     let layout = widest(tree, LEAST / inner);
     let rows = layout.depth.min(ROWS);
-    let height = TOP + (rows + 1) * ROW + 30;
+    let kinds = match picture.changes {
+        Some(_) => Kinds::default(),
+        None => Kinds::of(tree, picture.categories),
+    };
+    let legend = kinds.legend(tree);
+    let top = TOP + legend.iter().map(|entry| entry.row + 1).max().unwrap_or(0) * LEGEND_ROW;
+    let height = top + (rows + 1) * ROW + 30;
     let mut out = String::with_capacity(layout.places.len() * 220 + 16_384);
     head(&mut out, tree, picture, height, layout.depth > rows);
+    kinds_legend(&mut out, &kinds, &legend);
 
     let labels: Vec<Label> = tree
         .symbols
@@ -44,14 +55,14 @@ pub fn svg(tree: &CallTree, picture: &Picture<'_>) -> String {
             full: escaped(&symbol.name),
             units: symbol.name.encode_utf16().count(),
             forms: forms(&symbol.name, picture),
-            colour: colour(symbol),
+            shade: colour(symbol) % SHADES,
         })
         .collect();
     let y = |depth: u32| {
         if picture.upwards {
-            TOP + (rows - depth) * ROW
+            top + (rows - depth) * ROW
         } else {
-            TOP + depth * ROW
+            top + depth * ROW
         }
     };
     let _ = writeln!(
@@ -76,7 +87,12 @@ pub fn svg(tree: &CallTree, picture: &Picture<'_>) -> String {
         let y = y(node.depth + 1);
         let (x, width) = (MARGIN + place.x * inner, place.width * inner);
         // Names may hold whatever stands behind them: the script is told how long they are.
-        let _ = write!(out, "<g data-n=\"{}\"><title>", label.units);
+        let _ = write!(out, "<g data-n=\"{}\"", label.units);
+        let kind = kinds.of_node(place.node);
+        if let Some((number, _)) = kind {
+            let _ = write!(out, " data-k=\"{number}\"");
+        }
+        out.push_str("><title>");
         out.push_str(&label.full);
         out.push_str(": ");
         describe(&mut out, tree, node);
@@ -91,7 +107,16 @@ pub fn svg(tree: &CallTree, picture: &Picture<'_>) -> String {
                 );
                 format!("d{}", step(compared.grew(node.own, other.own).1))
             }
-            None => format!("c{}", label.colour),
+            None => {
+                let (token, name) =
+                    kind.map_or(("k-none", ""), |(_, (token, name))| (*token, name));
+                out.push_str("; ");
+                escape(&mut out, name);
+                match (token, label.shade) {
+                    ("k-own", shade @ 1..) => format!("k-own-{}", shade + 1),
+                    (token, _) => token.to_owned(),
+                }
+            }
         };
         let _ = write!(out, "</title><rect class=\"{class}\" x=\"");
         fixed(&mut out, x);
@@ -226,7 +251,8 @@ struct Label {
     units: usize,
     /// Its forms, the longest first.
     forms: Vec<String>,
-    colour: u32,
+    /// Tells classes of the program's own code apart.
+    shade: u32,
 }
 
 fn head(out: &mut String, tree: &CallTree, picture: &Picture<'_>, height: u32, cut: bool) {
@@ -238,26 +264,16 @@ fn head(out: &mut String, tree: &CallTree, picture: &Picture<'_>, height: u32, c
         u8::from(!picture.short_names),
         escaped(picture.title),
     );
-    for dark in [false, true] {
-        if dark {
-            out.push_str("@media screen and (prefers-color-scheme: dark) {\n");
+    if picture.changes.is_some() {
+        for (dark, colours) in change::COLOURS.iter().enumerate() {
+            if dark == 1 {
+                out.push_str("@media screen and (prefers-color-scheme: dark) {\n");
+            }
+            for (step, colour) in colours.iter().enumerate() {
+                let _ = write!(out, ".d{step}{{fill:{colour}}}");
+            }
+            out.push_str(if dark == 1 { "\n}\n" } else { "\n" });
         }
-        let mut rule = |name: &str, number: u32, colour: &str| {
-            let _ = write!(out, ".{name}{number}{{fill:{colour}}}");
-        };
-        if picture.changes.is_some() {
-            let [light, dark_ones] = change::COLOURS;
-            let colours = if dark { dark_ones } else { light };
-            (0..)
-                .zip(colours)
-                .for_each(|(step, colour)| rule("d", step, colour));
-        } else {
-            (0..COLOURS).for_each(|number| {
-                let (hue, saturation, lightness) = hsl(number, dark);
-                rule("c", number, &rgb(hue, saturation, lightness));
-            });
-        }
-        out.push_str(if dark { "\n}\n" } else { "\n" });
     }
     out.push_str(STYLE);
     out.push_str("</style>\n<script><![CDATA[");
@@ -298,6 +314,98 @@ fn head(out: &mut String, tree: &CallTree, picture: &Picture<'_>, height: u32, c
         grouped(tree.symbols.len() as u64),
         height - 12,
     );
+}
+
+/// The kinds of work of a tree's nodes, each kind once.
+#[derive(Default)]
+struct Kinds {
+    all: Vec<WorkKind>,
+    /// By node: its kind's place in `all`.
+    of_nodes: Vec<usize>,
+}
+
+/// A kind of work in the legend.
+struct LegendEntry {
+    kind: usize,
+    /// Its own values together, with their share.
+    text: String,
+    x: f64,
+    row: u32,
+}
+
+impl Kinds {
+    fn of(tree: &CallTree, categories: Option<&Categories>) -> Self {
+        let defaults = categories.is_none().then(Categories::default);
+        let Some(categories) = categories.or(defaults.as_ref()) else {
+            return Self::default();
+        };
+        let mut kinds = Self::default();
+        let mut places: HashMap<WorkKind, usize> = HashMap::new();
+        for kind in kinds_of_nodes(tree, categories) {
+            let place = *places.entry(kind).or_insert_with_key(|kind| {
+                kinds.all.push(kind.clone());
+                kinds.all.len() - 1
+            });
+            kinds.of_nodes.push(place);
+        }
+        kinds
+    }
+
+    fn of_node(&self, node: u32) -> Option<(usize, &WorkKind)> {
+        let place = *self.of_nodes.get(node as usize)?;
+        Some((place, self.all.get(place)?))
+    }
+
+    /// Lays out the kinds that took something by themselves, the largest first.
+    fn legend(&self, tree: &CallTree) -> Vec<LegendEntry> {
+        let mut own = vec![0_i64; self.all.len()];
+        for (node, &kind) in tree.nodes.iter().zip(&self.of_nodes) {
+            if let Some(sum) = own.get_mut(kind) {
+                *sum = sum.saturating_add(node.own);
+            }
+        }
+        let mut kinds: Vec<(usize, i64)> = own.into_iter().enumerate().collect();
+        kinds.retain(|&(_, own)| own > 0);
+        kinds.sort_by_key(|&(kind, own)| (std::cmp::Reverse(own), kind));
+        let (mut x, mut row) = (MARGIN, 0);
+        let entries = kinds.into_iter().filter_map(|(kind, own)| {
+            let text = value_text(tree, own).replacen(", ", " · ", 1);
+            let letters = self.all.get(kind)?.1.chars().count() + text.chars().count();
+            #[expect(clippy::cast_precision_loss, reason = "a place on a screen")]
+            let width = letters as f64 * LEGEND_PITCH + 40.0;
+            if x > MARGIN && x + width > WIDTH - MARGIN {
+                (x, row) = (MARGIN, row + 1);
+            }
+            let entry = LegendEntry { kind, text, x, row };
+            x += width;
+            Some(entry)
+        });
+        entries.collect()
+    }
+}
+
+/// Draws the kinds of work: the script makes a pressed one stand out.
+fn kinds_legend(out: &mut String, kinds: &Kinds, legend: &[LegendEntry]) {
+    if legend.is_empty() {
+        return;
+    }
+    out.push_str("<g id=\"kinds\">\n");
+    for entry in legend {
+        let Some((token, name)) = kinds.all.get(entry.kind) else {
+            continue;
+        };
+        let _ = writeln!(
+            out,
+            "<g data-k=\"{}\" transform=\"translate({:.0} {})\"><rect class=\"{token}\" y=\"-10\" width=\"11\" \
+             height=\"11\"/><text x=\"17\">{} <tspan>{}</tspan></text></g>",
+            entry.kind,
+            entry.x,
+            TOP + 10 + entry.row * LEGEND_ROW,
+            escaped(name),
+            escaped(&entry.text),
+        );
+    }
+    out.push_str("</g>\n");
 }
 
 /// Draws what the colours of a difference mean.
@@ -362,27 +470,4 @@ fn fixed(out: &mut String, number: f64) {
     if rest > 0 {
         let _ = write!(out, ".{rest:02}");
     }
-}
-
-/// Image viewers know fewer colour notations than browsers.
-fn rgb(hue: u16, saturation: u8, lightness: u8) -> String {
-    let (s, l) = (f64::from(saturation) / 100.0, f64::from(lightness) / 100.0);
-    let a = s * l.min(1.0 - l);
-    let channel = |n: f64| {
-        let k = (n + f64::from(hue) / 30.0) % 12.0;
-        let value = l - a * (k - 3.0).min(9.0 - k).clamp(-1.0, 1.0);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a colour channel between 0 and 255"
-        )]
-        let byte = (value * 255.0 + 0.5) as u8;
-        byte
-    };
-    format!(
-        "#{:02x}{:02x}{:02x}",
-        channel(0.0),
-        channel(8.0),
-        channel(4.0)
-    )
 }

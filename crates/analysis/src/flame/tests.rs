@@ -154,7 +154,8 @@ fn the_picture_is_well_formed() {
         };
         let svg = svg(&tree, &picture);
         assert_eq!(svg.matches("<g data-n").count(), tree.nodes.len() + 1);
-        assert_eq!(svg.matches("</g>").count(), tree.nodes.len() + 2);
+        let groups = |begin: &str| svg.matches(begin).count();
+        assert_eq!(groups("</g>"), groups("<g "));
         assert!(svg.contains("a &lt;b&gt; &amp; c\u{fffd}</text>"));
         assert!(svg.contains("String&lt;T&gt; &amp; &quot;x&quot;): "));
         assert!(svg.contains(">c.a.s.Http.service</text>"));
@@ -167,6 +168,51 @@ fn the_picture_is_well_formed() {
         let links = svg.matches("http").count() - named;
         assert_eq!(links, 0, "no network");
     }
+}
+
+#[test]
+fn pictures_are_coloured_by_kinds_of_work_with_the_colours_of_pages() {
+    let categories: Categories = "db com.acme.shop.Http".parse().unwrap();
+    let picture = Picture {
+        short_names: true,
+        categories: Some(&categories),
+        ..Picture::default()
+    };
+    let svg = svg(&tree(), &picture);
+    let row = |name: &str| svg.lines().find(|line| line.contains(name)).unwrap_or("");
+    let http = row("<title>com.acme.shop.Http.service:");
+    assert!(
+        http.contains("; Database</title><rect class=\"k-db\""),
+        "{http}"
+    );
+    let entry = row("Database <tspan>");
+    assert!(
+        entry.starts_with("<g data-k=\"") && entry.contains(" · "),
+        "{entry}"
+    );
+
+    let tokens = include_str!("../../../../ui/src/shared/tokens.css");
+    let style = include_str!("../../../../ui/src/pages/svg.css");
+    let (light, dark) = style.split_once("@media").unwrap();
+    let mut n_colours = 0;
+    for line in tokens.lines().map(str::trim) {
+        let Some((name, colours)) = line.split_once(": light-dark(") else {
+            continue;
+        };
+        let name = name.trim_start_matches("--");
+        // Of statements that are no object-relational mapping there is one step of blue.
+        if !name.starts_with("k-") || name == "k-db-3" {
+            continue;
+        }
+        let (first, second) = colours.trim_end_matches(");").split_once(", ").unwrap();
+        for (part, colour) in [(light, first), (dark, second)] {
+            let rule = format!(".{name} {{ fill: {colour}; }}");
+            let found = part.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(found.contains(&rule), "{rule}");
+            n_colours += 1;
+        }
+    }
+    assert_eq!(n_colours, 24);
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! What kinds of work are called and how they are coloured: the same as `ui/src/shared/kinds.ts`, held together by
 //! `ui/examples/kinds.json`.
 
+use super::{Categories, OwnCode, categories_of_nodes, own_code};
+use crate::colour::{SHADES, colour};
+use crate::{CallTree, Symbol};
+
 /// The kinds of the rules that come with the program: what people call them, their colour, and a sentence's end about them.
 const KINDS: [(&str, &str, &str, &str); 14] = [
     ("db", "Database", "k-db", "in the database"),
@@ -48,6 +52,37 @@ pub(crate) fn token(category: &str) -> &'static str {
 /// Returns how a sentence about a category ends: time goes `in the database`.
 pub(crate) fn where_to(category: &str) -> String {
     row(category).map_or_else(|| format!("in {category}"), |&(.., words)| words.to_owned())
+}
+
+/// The colour's token of a kind of work, and its name.
+pub(crate) type WorkKind = (&'static str, String);
+
+/// Returns the kind of work of a function that no rule matches.
+pub(crate) fn unnamed(symbol: &Symbol, own: &OwnCode) -> (&'static str, &'static str) {
+    if own.has(symbol) {
+        return ("k-own", "Own code");
+    }
+    match colour(symbol) / SHADES {
+        0 => ("k-rt", "Runtime"),
+        1 | 2 => ("k-sys", "Native"),
+        3 => ("k-none", "Unknown"),
+        _ => ("k-lib", "Libraries"),
+    }
+}
+
+/// Returns the kind of work of each node of a tree.
+pub(crate) fn kinds_of_nodes(tree: &CallTree, categories: &Categories) -> Vec<WorkKind> {
+    let own = own_code(tree, categories);
+    let of_nodes = categories_of_nodes(tree, categories);
+    let kind = |(node, category): (&crate::Node, Option<usize>)| {
+        let name = category.and_then(|category| categories.names().get(category));
+        let (token, name) = match name {
+            Some(name) => (token(name), title(name)),
+            None => unnamed(tree.symbol(node.symbol), &own),
+        };
+        (token, name.to_owned())
+    };
+    tree.nodes.iter().zip(of_nodes).map(kind).collect()
 }
 
 #[cfg(test)]

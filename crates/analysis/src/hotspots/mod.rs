@@ -3,7 +3,7 @@
 mod kind;
 mod own;
 
-pub(crate) use kind::{title, token, where_to};
+pub(crate) use kind::{WorkKind, kinds_of_nodes, title, token, unnamed, where_to};
 pub(crate) use own::OwnCode;
 
 use std::fmt;

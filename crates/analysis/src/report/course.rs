@@ -9,8 +9,7 @@ use traceloom_model::Timestamp;
 
 use super::{Report, SlowCall};
 use crate::Symbol;
-use crate::colour::{SHADES, colour};
-use crate::hotspots::{own_code, token};
+use crate::hotspots::{own_code, token, unnamed};
 use crate::timeline::{Row, RowKind, Timeline, Track};
 
 /// Columns of time, and levels from the call on; deeper ones are not drawn.
@@ -44,13 +43,7 @@ impl<'r> Courses<'r> {
             let category = category.and_then(|at| report.categories.names().get(at));
             match category {
                 Some(category) => token(category),
-                None if own.has(&symbol) => "k-own",
-                None => match colour(&symbol) / SHADES {
-                    0 => "k-rt",
-                    1 | 2 => "k-sys",
-                    3 => "k-none",
-                    _ => "k-lib",
-                },
+                None => unnamed(&symbol, &own).0,
             }
         };
         let mut tracks: HashMap<&str, Vec<&Track>, RandomState> = HashMap::default();

@@ -1,8 +1,12 @@
 // Pictures and pages of differences say of captures what `tree` and `diff` print, before and after clicks.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { browse, file, json, traceloom } from './browser.mjs';
 
 const captures = process.argv.slice(2);
+const titleOf = new Map(JSON.parse(readFileSync(new URL('../../../../ui/examples/kinds.json', import.meta.url))));
+const unnamed = ['Own code', 'Runtime', 'Native', 'Unknown', 'Libraries'];
+const kinds = new Set([...titleOf.values(), ...unnamed]);
 const cells = (page) => page.$$eval('.rows tbody tr', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.querySelector('[title]')?.title ?? cell.textContent)));
 
 // Amounts are written by a page, as a page writes them.
@@ -10,6 +14,7 @@ traceloom('flame', captures[0], '-o', file('amounts.html'));
 
 await browse(async (page, open) => {
   let frames = 0;
+  let lit = 0;
   let changes = 0;
   for (const capture of captures) {
     await open('amounts.html');
@@ -21,6 +26,9 @@ await browse(async (page, open) => {
     const selves = await amounts(tree.nodes.map((node) => node.self));
     const told = new Set(tree.nodes.map((node, i) => `${node.function}: ${totals[i]}${node.self === node.total ? '' : ` self ${selves[i]}`}`));
     const [busiest] = json('top', '--json', '--wide', '-n', '0', capture)[0].functions.filter(({ function: name, self }) => self > 1 && /^[\w.$]+$/.test(name));
+    const [hotspots] = json('top', '--hotspots', '--json', capture);
+    const own = hotspots.categories.filter(({ category, self }) => category !== null && self > 0);
+    const said = await amounts(own.map(({ self }) => self));
     traceloom('flame', capture, '-o', file('capture.svg'), '--force');
     let diff;
     if (busiest) {
@@ -32,7 +40,9 @@ await browse(async (page, open) => {
     await open('capture.svg');
     const titles = () => page.$$eval('#frames > g:not(.rest):not(:first-child)', (groups) => groups.filter((group) => group.style.display !== 'none').map((group) => group.querySelector('title').textContent));
     const check = async () => {
-      for (const title of await titles()) {
+      for (const described of await titles()) {
+        const [, title, kind] = /^(.*); ([^;]+)$/s.exec(described) ?? [];
+        assert.ok(kinds.has(kind), described);
         const self = /, (self [^,]*(?:,\d{3})*[^,]*)(?:,|$)/.exec(title)?.[1] ?? '';
         const [, name, total] = /^(.*): ([^:]*?)(?:, \d[\d.]* %.*)?$/s.exec(title) ?? [];
         assert.ok(told.has(`${name}: ${total}${self && ` ${self}`}`), `${capture}: ${title}`);
@@ -43,10 +53,31 @@ await browse(async (page, open) => {
     const groups = page.locator('#frames > g:not(.rest)');
     if (await groups.count() > 2) await groups.nth(2).click();
     await check();
+    // The legend says what the hot spots do; a kind that is pressed leaves its own frames as they are.
+    const legend = await page.$$eval('#kinds > g', (entries) => entries.map((entry) => [entry.querySelector('text').firstChild.data.trim(), entry.querySelector('tspan').textContent]));
+    assert.deepEqual(
+      legend.filter(([name]) => !unnamed.includes(name)).map(String).sort(),
+      own.map(({ category, self_percent: percent }, i) => `${titleOf.get(category)},${said[i]} · ${percent.toFixed(2)} %`).sort(),
+      capture,
+    );
+    const other = () => page.$$eval('#frames > .other', (groups) => groups.map((group) => group.dataset.k));
+    assert.deepEqual(await other(), []);
+    if (legend.length > 1) {
+      const pressed = await page.getAttribute('#kinds > g:nth-child(2)', 'data-k');
+      await page.click('#kinds > g:nth-child(2)');
+      const all = await page.$$eval('#frames > g[data-k]', (groups) => groups.map((group) => group.dataset.k));
+      assert.deepEqual(await other(), all.filter((kind) => kind !== pressed));
+      assert.ok(page.url().includes(`k=${pressed}`));
+      const [drawn, dimmed] = await page.evaluate(() => [':not(.other)', '.other'].map((of) => getComputedStyle(document.querySelector(`#frames > g[data-k]${of} rect`) ?? document.body).opacity));
+      assert.deepEqual([drawn, dimmed], ['1', '0.35']);
+      await page.keyboard.press('2');
+      assert.deepEqual(await other(), []);
+    }
+    lit += legend.length > 1;
     if (!diff) continue;
     await open('difference.html');
     await page.click('.view-table');
-    const sign = (value, text) => value > 0 ? `+${text}` : text;
+    const sign = (value, text) => value === 0 ? '0' : value > 0 ? `+${text}` : text;
     const expected = new Map(diff.functions.map((row, i) => [row.function || '(no name)', [sign(row.self_change, diff.said[3 * i + 2]), diff.said[3 * i], diff.said[3 * i + 1]]]));
     for (const row of await cells(page)) {
       const [before, after] = row.length === 8 ? [row[3], row[4]] : [row[2], row[3]];
@@ -56,5 +87,5 @@ await browse(async (page, open) => {
   }
   // Without a corpus there is the shop alone.
   const least = captures.length > 1 ? 1000 : 20;
-  assert.ok(frames > least && changes > least, `${frames} frames, ${changes} changes`);
+  assert.ok(frames > least && changes > least && lit > 0, `${frames} frames, ${changes} changes, ${lit} legends`);
 });
