@@ -329,12 +329,12 @@ fn table(options: &Options, diff: &Diff, rows: &[DiffRow]) -> Table {
             cells.push(amount(unit, diff.of_before(before)));
             cells.push(amount(unit, diff.of_after(after)));
             let change = diff.change(before, after);
-            let plus = if change > 0.0 && !options.table.csv {
-                "+"
-            } else {
-                ""
-            };
-            cells.push(format!("{plus}{}", amount(unit, change)));
+            cells.push(match change {
+                change if options.table.csv => amount(unit, change),
+                0.0 => "0".to_owned(),
+                change if change > 0.0 => format!("+{}", amount(unit, change)),
+                change => amount(unit, change),
+            });
             cells.push(match diff.percent(before, after) {
                 Some(percent) if options.table.csv => format!("{percent}"),
                 Some(percent) => format!("{percent:+.1}"),

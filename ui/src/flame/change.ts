@@ -80,3 +80,6 @@ export function shown(unit: Scale, name: string, per: HeldComparison["per"], val
 
 /** A change with its sign. */
 export const signed = (value: number, text: string): string => (value > 0 ? `+${text}` : text);
+
+/** A change as an amount with its sign; none needs no unit. */
+export const changed = (value: number, text: string): string => (value ? signed(value, text) : "0");

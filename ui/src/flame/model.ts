@@ -3,7 +3,7 @@ import { amount, counted, grouped } from "../shared/amount";
 import { kindName, OWN, unnamedKind } from "../shared/kinds";
 import { matcher } from "../shared/search";
 import type { NodeSource } from "../shared/source";
-import { signed, step } from "./change";
+import { changed, signed, step } from "./change";
 import { moment, type Range } from "./course";
 import { type Data, type Held, read } from "./data";
 import { HeldNodes } from "./nodes";
@@ -293,7 +293,7 @@ export class FlameModel {
       const share = Number.isFinite(percent) ? `, ${signed(percent, percent.toFixed(2))} % of all before` : "";
       pairs.push(
         [of.word, `${this.amount(was[node])}, self ${this.amount(wasOwn[node])}`],
-        [`change of ${this.seen.ofTotal ? "total" : "self"}`, signed(change, this.amount(change)) + share],
+        [`change of ${this.seen.ofTotal ? "total" : "self"}`, changed(change, this.amount(change)) + share],
       );
     }
     const kind = this.kindOf(node);

@@ -235,6 +235,8 @@ export class FlamePainter {
     if (w < AMOUNT) return;
     const change = seen.colours === "change" ? model.changeOf(node) : null;
     const whole = [model.amount(tree.sum[node]), model.share(tree.sum[node])].filter(Boolean).join(" · ");
+    // What did not change is grey, and says no more.
+    if (change === 0) return;
     const amount = change === null ? whole : signed(change, model.amount(change));
     const room = this.pen.width(amount, false);
     if (used + room + 30 < w) this.pen.write(amount, false, x + w - 8 - room, middle, text);

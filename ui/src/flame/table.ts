@@ -3,7 +3,7 @@ import { counted, grouped } from "../shared/amount";
 import { button, cellBar, named, nameOf } from "../shared/dom";
 import { kindToken } from "../shared/kinds";
 import { exactly } from "../shared/search";
-import { signed } from "./change";
+import { changed } from "./change";
 import type { FlameModel, Flow } from "./model";
 import { JOIN, type Tree } from "./tree";
 
@@ -255,7 +255,7 @@ export class FlameTable {
       const half = largest > 0 ? Math.abs(change) / largest / 2 : 0;
       const cell = named(
         "td",
-        signed(change, changes.shown(change)),
+        changed(change, changes.shown(change)),
         change > 0 ? "slower" : change < 0 ? "faster" : "",
       );
       cell.append(cellBar([change > 0 ? [0.5, half, "s"] : [0.5 - half, half, "f"]], 0.5));

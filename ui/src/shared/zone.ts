@@ -50,3 +50,11 @@ export function turnTexts(elements: Iterable<Element>): void {
     for (const [node, utc] of texts) node.textContent = isLocal ? inZone(utc) : utc;
   });
 }
+
+/** Turns the moments in the tooltips of these elements with the zone. */
+export function turnTitles(elements: Iterable<HTMLElement>): void {
+  const titles = Array.from(elements, (element) => [element, element.title] as const);
+  onZone(() => {
+    for (const [element, utc] of titles) element.title = isLocal ? inZone(utc) : utc;
+  });
+}

@@ -75,7 +75,10 @@ impl<'d> Compared<'d> {
     pub(super) fn describe(&self, own: i64, other: Change, unit: &MeasureUnit) -> String {
         let (grew, percent) = self.grew(own, other.own);
         let sign = if grew > 0 { "+" } else { "" };
-        let of = amount(unit, grew);
+        let of = match grew {
+            0 => "0".to_owned(),
+            grew => amount(unit, grew),
+        };
         format!(
             "{} {}, self {}; change of self {sign}{of}, {percent:+.2} % of all before",
             self.word(),

@@ -75,7 +75,9 @@ pub fn html(report: &Report<'_>) -> String {
     let about = [
         (findings.selected > 0).then(|| sections::things(findings.selected, "call", "calls")),
         (findings.samples > 0).then(|| sections::things(findings.samples, "sample", "samples")),
-        findings.extent.map(|(start, _)| (report.when)(start)),
+        findings
+            .extent
+            .map(|(start, end)| format!("{} to {}", (report.when)(start), (report.when)(end))),
     ];
     let about: Vec<String> = about.into_iter().flatten().collect();
     let heading = Heading {

@@ -36,6 +36,15 @@ pub(super) enum HtmlCell {
     Markup(String),
 }
 
+impl HtmlCell {
+    pub(super) fn write(&self, out: &mut String) {
+        match self {
+            Self::Text(text) => escape(out, text),
+            Self::Markup(markup) => out.push_str(markup),
+        }
+    }
+}
+
 impl<T: Into<String>> From<T> for HtmlCell {
     fn from(text: T) -> Self {
         Self::Text(text.into())
@@ -119,10 +128,7 @@ pub(super) fn table(
         out.push_str("<tr>");
         for (cell, (_, kind)) in row.iter().zip(head) {
             let _ = write!(out, "<td class=\"{}\">", kind.class());
-            match cell {
-                HtmlCell::Text(text) => escape(out, text),
-                HtmlCell::Markup(markup) => out.push_str(markup),
-            }
+            cell.write(out);
             out.push_str("</td>");
         }
         out.push_str("</tr>\n");

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use traceloom_model::Timestamp;
+
 use super::course::Courses;
 use super::markup::{Alignment, Figure, HtmlCell, details, paragraph, smaller_heading, table};
 use super::{ErrorGroup, Findings, Report, STEPS, SlowCall};
@@ -14,6 +16,20 @@ pub(super) fn duration(ns: u64) -> String {
         &MeasureUnit::Nanoseconds,
         i64::try_from(ns).unwrap_or(i64::MAX),
     )
+}
+
+/// A moment as its distance from the start of all, in whose tooltip it stands exactly.
+pub(super) fn began(report: &Report<'_>, time: Timestamp) -> HtmlCell {
+    let exact = (report.when)(time);
+    let Some((start, _)) = report.findings.extent else {
+        return exact.into();
+    };
+    let since = amount(&MeasureUnit::Nanoseconds, time.saturating_sub(start));
+    let sign = if time < start { "" } else { "+" };
+    HtmlCell::Markup(format!(
+        "<span title=\"{}\">{sign}{since}</span>",
+        escaped(&exact)
+    ))
 }
 
 /// A share of a whole, with one digit.
@@ -256,7 +272,9 @@ pub(super) fn calls(out: &mut String, report: &Report<'_>) {
     let rows = report.findings.calls.iter().map(|call| -> Vec<HtmlCell> {
         let mut inside = String::from("<dl class=\"facts\">");
         let (path, id) = &call.id;
+        let start = (report.when)(call.start);
         let own = [
+            ("began", start.as_str()),
             ("method", call.method.as_str()),
             (
                 "show it with",
@@ -283,7 +301,7 @@ pub(super) fn calls(out: &mut String, report: &Report<'_>) {
         };
         vec![
             HtmlCell::Markup(of_slowest(call, slowest.unwrap_or(1), spent)),
-            (report.when)(call.start).into(),
+            began(report, call.start),
             call.thread.as_str().into(),
             failed,
             details(&call.title, &inside),
@@ -313,7 +331,7 @@ pub(super) fn pauses(out: &mut String, report: &Report<'_>) {
     let rows = report.findings.pauses.iter().map(|pause| -> Vec<HtmlCell> {
         vec![
             duration(pause.duration).into(),
-            (report.when)(pause.start).into(),
+            began(report, pause.start),
             pause.what.as_str().into(),
         ]
     });
@@ -341,8 +359,8 @@ pub(super) fn errors(out: &mut String, report: &Report<'_>) {
         }
         vec![
             grouped(group.count).into(),
-            (report.when)(group.first).into(),
-            (report.when)(group.last).into(),
+            began(report, group.first),
+            began(report, group.last),
             HtmlCell::Markup(markup),
         ]
     });

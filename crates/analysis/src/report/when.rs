@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::Report;
-use crate::colour::{SHADES, colour};
-use crate::hotspots::{categories_of_nodes, own_code, title, token};
+use super::sections::began;
+use crate::hotspots::{WorkKind, kinds_of_nodes};
 use crate::page::escaped;
 use crate::{CallTree, NodeStretch, OverTime, TreeSource, amount};
 
@@ -13,9 +13,6 @@ const BARS: usize = 120;
 const HIGH: f64 = 100.0;
 /// The part of the whole that may lie outside, where it is so far away that it would leave the rest no room.
 const FAR: f64 = 0.02;
-
-/// The colour's token of a kind of work, and its name.
-type WorkKind = (&'static str, String);
 
 /// Writes the chart of the first value that is known over time; returns false if there is none.
 pub(super) fn when(out: &mut String, report: &Report<'_>) -> bool {
@@ -29,7 +26,7 @@ pub(super) fn when(out: &mut String, report: &Report<'_>) -> bool {
         return false;
     };
     let (from, to) = bulk(&values);
-    let kinds = kinds(tree, report);
+    let kinds = kinds_of_nodes(tree, report.categories);
     let mut sums: BTreeMap<&WorkKind, [i64; BARS]> = BTreeMap::new();
     let mut outside = 0_i64;
     for value in &values {
@@ -70,13 +67,11 @@ pub(super) fn when(out: &mut String, report: &Report<'_>) -> bool {
         out.push_str("\"/>");
     }
     out.push_str("</svg>\n");
-    let time = |stretch: i64| escaped(&(report.when)(stretch.saturating_mul(over_time.step())));
-    let _ = writeln!(
-        out,
-        "<p class=\"axis\"><span>{}</span><span>{}</span></p>",
-        time(from),
-        time(to)
-    );
+    out.push_str("<p class=\"axis\">");
+    for stretch in [from, to] {
+        began(report, stretch.saturating_mul(over_time.step())).write(out);
+    }
+    out.push_str("</p>\n");
     out.push_str("<p class=\"kinds\">");
     for (token, name) in sums.keys() {
         let _ = write!(
@@ -138,27 +133,4 @@ fn bulk(values: &[NodeStretch]) -> (i64, i64) {
     let near = (first, last + 1);
     let is_far = near.1.saturating_sub(near.0).saturating_mul(3) < whole.1.saturating_sub(whole.0);
     if is_far { near } else { whole }
-}
-
-/// The kind of work of each node.
-fn kinds(tree: &CallTree, report: &Report<'_>) -> Vec<WorkKind> {
-    let categories = report.categories;
-    let own = own_code(tree, categories);
-    let of_nodes = categories_of_nodes(tree, categories);
-    let kind = |(node, category): (&crate::Node, Option<usize>)| {
-        let symbol = tree.symbol(node.symbol);
-        let name = category.and_then(|category| categories.names().get(category));
-        let (token, name) = match name {
-            Some(name) => (token(name), title(name)),
-            None if own.has(symbol) => ("k-own", "Own code"),
-            None => match colour(symbol) / SHADES {
-                0 => ("k-rt", "Runtime"),
-                1 | 2 => ("k-sys", "Native"),
-                3 => ("k-none", "Unknown"),
-                _ => ("k-lib", "Libraries"),
-            },
-        };
-        (token, name.to_owned())
-    };
-    tree.nodes.iter().zip(of_nodes).map(kind).collect()
 }

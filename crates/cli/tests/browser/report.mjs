@@ -42,8 +42,14 @@ await browse(async (page, open) => {
   assert.match(await page.getAttribute('svg.when', 'aria-label'), /^threads at work, at most \d\.\d$/);
   assert.ok((await page.textContent('.kinds')).includes(titles.get(largest.category)));
 
-  const began = () => page.textContent('table[aria-label="Slowest calls"] td.when');
+  // When a call began is its distance from the first; exactly in the tooltip and in what the call opens to.
+  const start = (call) => Math.round(call.start / 1e6);
+  const first = Math.min(...calls.map(start));
+  const offsets = await amounts(page, calls.map((call) => (start(call) - first) * 1e6));
+  assert.deepEqual((await table(page, 'Slowest calls')).map(([, offset]) => offset), offsets.map((offset) => `+${offset}`));
+  const began = () => page.getAttribute('table[aria-label="Slowest calls"] td.when [title]', 'title');
   const utc = await began();
+  assert.ok((await page.textContent('table[aria-label="Slowest calls"] details dl')).startsWith(`began${utc}`));
   await page.keyboard.press('z');
   assert.equal(await began(), utc.replace(/Z$/, '+05:30').replace(/T\d\d:\d\d/, 'T10:22'));
   await page.keyboard.press('z');
