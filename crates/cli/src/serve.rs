@@ -62,6 +62,9 @@ pub(crate) struct Options {
     /// Where to listen for uploads and for requests of metrics over HTTP; one address.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1717", value_parser = one_address)]
     http: Addresses,
+    /// Where to listen for OpenTelemetry's exporters over gRPC; one address.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4317", value_parser = one_address)]
+    otlp_grpc: Addresses,
     #[command(flatten)]
     tls: ServeTls,
     /// Ask for a token on this machine too; other machines always need one.
@@ -269,16 +272,20 @@ fn collector(options: &Options) -> traceloom_server::Options {
         address,
         tls: false,
     });
+    let requests = |places: &Addresses| {
+        places.0.first().map(|&place| HttpOptions {
+            address: place.address,
+            tls: speaks_tls(place),
+            requires_token: options.require_token,
+        })
+    };
     traceloom_server::Options {
         data: options.data.clone(),
         listeners: listeners.collect(),
         datagrams: datagrams.collect(),
-        http: options.http.0.first().map(|&place| HttpOptions {
-            address: place.address,
-            tls: speaks_tls(place),
-            requires_token: options.require_token,
-            upload_bytes: options.upload_bytes,
-        }),
+        http: requests(&options.http),
+        otlp_grpc: requests(&options.otlp_grpc),
+        upload_bytes: options.upload_bytes,
         allow_remote: options.allow_remote,
         connections: options.connections,
         unwanted: options.refuse_namespace.clone(),
@@ -305,6 +312,7 @@ fn print(options: &Options) -> anyhow::Result<()> {
         ("heph-udp", address(options.heph_udp)),
         ("tptp", text(&options.tptp.to_string())),
         ("http", text(&options.http.to_string())),
+        ("otlp-grpc", text(&options.otlp_grpc.to_string())),
         ("require-token", options.require_token.into()),
         ("allow-remote", options.allow_remote.into()),
         ("upload-bytes", number(options.upload_bytes)),

@@ -218,7 +218,15 @@ fn mistakes_are_told() {
     );
     let collector = Collector::start(&data, &["--refuse-namespace", "test"]);
     fails(
-        &["serve", "--data", text(&data), "--cdt", "127.0.0.1:0"],
+        &[
+            "serve",
+            "--data",
+            text(&data),
+            "--cdt",
+            "127.0.0.1:0",
+            "--otlp-grpc",
+            "off",
+        ],
         1,
         "another collector",
     );

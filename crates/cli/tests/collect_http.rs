@@ -461,6 +461,8 @@ fn other_machines_are_not_listened_to_without_a_token() {
         "off",
         "--tptp",
         "off",
+        "--otlp-grpc",
+        "off",
         "--http",
         "0.0.0.0:0",
         "--data",

@@ -38,6 +38,10 @@ pub struct Options {
     pub datagrams: Vec<Listen>,
     /// Where HTTP is spoken.
     pub http: Option<HttpOptions>,
+    /// OpenTelemetry's exporters over gRPC, if they are listened to.
+    pub otlp_grpc: Option<HttpOptions>,
+    /// Bytes that an upload may have.
+    pub upload_bytes: u64,
     /// It may listen where other machines reach it, although senders do not say who they are.
     pub allow_remote: bool,
     /// Connections at a time.
@@ -72,8 +76,6 @@ pub struct HttpOptions {
     pub tls: bool,
     /// Requests need a token on this machine too; from other machines they always do.
     pub requires_token: bool,
-    /// Bytes that an upload may have.
-    pub upload_bytes: u64,
 }
 
 /// What a collector says while it runs, a line each.
@@ -100,16 +102,15 @@ pub fn check(options: &Options) -> Result<(), Error> {
             )));
         }
     }
-    if let Some(http) = &options.http
-        && !http.address.ip().is_loopback()
-        && !(http.tls && asks_for_certificates)
-        && !has_token(&options.data)?
-    {
-        return Err(Error::new(format!(
-            "{} can be reached from other machines, and there is no token: `traceloom token add NAME --data {}` makes one",
-            http.address,
-            options.data.display()
-        )));
+    for http in options.http.iter().chain(&options.otlp_grpc) {
+        let is_known = http.address.ip().is_loopback() || (http.tls && asks_for_certificates);
+        if !is_known && !has_token(&options.data)? {
+            return Err(Error::new(format!(
+                "{} can be reached from other machines, and there is no token: `traceloom token add NAME --data {}` makes one",
+                http.address,
+                options.data.display()
+            )));
+        }
     }
     Ok(())
 }
@@ -120,7 +121,8 @@ fn tls_keys(options: &Options) -> Result<Option<TlsKeys>, Error> {
         .listeners
         .iter()
         .map(|listener| (listener.address, listener.tls));
-    let http = options.http.iter().map(|http| (http.address, http.tls));
+    let http = options.http.iter().chain(&options.otlp_grpc);
+    let http = http.map(|http| (http.address, http.tls));
     let speaks = listeners.chain(http).find(|(_, tls)| *tls);
     match (&options.tls, speaks) {
         (Some(tls), _) => TlsKeys::load(tls).map(Some),
@@ -234,14 +236,14 @@ struct Collector<'o> {
 #[derive(Clone)]
 enum Purpose {
     Session(Arc<Shared>),
-    Requests(Arc<Http>, Router),
+    Requests(Arc<Http>, Router, http::Version),
 }
 
 impl Purpose {
     fn counts(&self) -> &ListenerCounts {
         match self {
             Self::Session(shared) => &shared.counts,
-            Self::Requests(http, _) => &http.counts,
+            Self::Requests(http, ..) => &http.counts,
         }
     }
 }
@@ -273,12 +275,13 @@ async fn accept(
 /// Does the handshake of TLS; counts why there is no connection.
 async fn secure(
     keys: &TlsKeys,
+    alpn: Option<&[u8]>,
     socket: TcpStream,
     mut stop: watch::Receiver<bool>,
     counts: &ListenerCounts,
 ) -> Option<TlsStream<TcpStream>> {
     let done = tokio::select! {
-        done = handshake(keys, socket) => done,
+        done = handshake(keys, alpn, socket) => done,
         _ = stop.wait_for(|stopped| *stopped) => Err("collector_stopped"),
     };
     done.map_err(|reason| counts.refused.add(reason)).ok()
@@ -329,41 +332,37 @@ impl Collector<'_> {
             let keys = self.keys.clone().filter(|_| listener.tls);
             accepting.spawn(accept(socket, purpose, keys, connected.clone()));
         }
-        let mut requests = None;
-        if let Some(options) = &self.options.http {
-            let (socket, address) = bind("http", options.address).await?;
-            let is_loopback = address.ip().is_loopback();
+        let http = Http {
+            journal: self.journal.clone(),
+            ids: self.ids.clone(),
+            counts: Arc::default(),
+            all_counts: self.counts.clone(),
+            tokens: Arc::new(tokens),
+            stop: stop.clone(),
+            requires_token: true,
+            is_loopback: false,
+            uploads: Arc::new(Uploads::new(self.options.upload_bytes)),
+            posts: Arc::new(posts),
+            bodies: http::room_for_bodies(),
+            looks: http::turns_to_look(),
+        };
+        let sides = [
+            (&self.options.http, http::Version::Http1),
+            (&self.options.otlp_grpc, http::Version::Http2),
+        ];
+        for (options, version) in sides {
+            let Some(options) = options else { continue };
+            let name = version.name();
+            let (socket, address) = bind(name, options.address).await?;
             let keys = self.keys.clone().filter(|_| options.tls);
-            listening(&match options.tls {
-                false => format!(
-                    "http on {address}: traceloom push FILE --to http://{address}; metrics at /metrics"
-                ),
-                true => format!(
-                    "http over TLS on {address}: traceloom push FILE --to https://{address} --tls-ca CA; metrics at /metrics"
-                ),
-            });
-            let asks_for_certificates = options.tls
-                && self
-                    .options
-                    .tls
-                    .as_ref()
-                    .is_some_and(|tls| tls.client_ca.is_some());
-            let http = Arc::new(Http {
-                journal: self.journal.clone(),
-                ids: self.ids.clone(),
-                counts: self.counts.listener("http"),
-                all_counts: self.counts.clone(),
-                tokens,
-                stop: stop.clone(),
-                requires_token: options.requires_token || !(is_loopback || asks_for_certificates),
-                is_loopback,
-                uploads: Uploads::new(options.upload_bytes),
-                posts,
-                bodies: http::room_for_bodies(),
-            });
-            let purpose = Purpose::Requests(http.clone(), http::routes(&http));
+            listening(&version.settings(address, options.tls));
+            let http = Arc::new(self.listener(&http, options, name, address));
+            let routes = match version {
+                http::Version::Http1 => http::routes(&http),
+                http::Version::Http2 => http::grpc_routes(&http),
+            };
+            let purpose = Purpose::Requests(http, routes, version);
             accepting.spawn(accept(socket, purpose, keys, connected.clone()));
-            requests = Some(http);
         }
         let mut receiving = Vec::new();
         for listener in &self.options.datagrams {
@@ -398,7 +397,7 @@ impl Collector<'_> {
                             let task = sessions.spawn(async move {
                                 let socket = match keys {
                                     None => Some(Socket::Plain(socket)),
-                                    Some(keys) => secure(&keys, socket, stop.clone(), &shared.counts).await.map(Socket::from),
+                                    Some(keys) => secure(&keys, None, socket, stop.clone(), &shared.counts).await.map(Socket::from),
                                 };
                                 if let Some(socket) = socket {
                                     let connection = Connection::new(shared, id, socket, seed);
@@ -407,16 +406,16 @@ impl Collector<'_> {
                             });
                             running.insert(task.id(), (format!("capture {id}"), counts));
                         }
-                        Purpose::Requests(http, routes) => {
+                        Purpose::Requests(http, routes, version) => {
                             let counts = http.counts.clone();
                             let stop = stop.watch();
                             let _ = socket.set_nodelay(true);
                             let task = sessions.spawn(async move {
                                 match keys {
-                                    None => http::converse(routes, socket, peer, stop).await,
+                                    None => http::converse(routes, version, socket, peer, stop).await,
                                     Some(keys) => {
-                                        if let Some(socket) = secure(&keys, socket, stop.clone(), &http.counts).await {
-                                            http::converse(routes, socket, peer, stop).await;
+                                        if let Some(socket) = secure(&keys, version.alpn(), socket, stop.clone(), &http.counts).await {
+                                            http::converse(routes, version, socket, peer, stop).await;
                                         }
                                     }
                                 }
@@ -462,13 +461,30 @@ impl Collector<'_> {
                 event("a bug in traceloom ended the receiver of datagrams: please report it");
             }
         }
-        if let Some(http) = requests {
-            http.uploads
-                .sweep(&self.journal, "collector_stopped", true)
-                .await;
-            http.posts.sweep(true).await;
-        }
+        http.uploads
+            .sweep(&self.journal, "collector_stopped", true)
+            .await;
+        http.posts.sweep(true).await;
         ended
+    }
+
+    /// Returns what the requests of a listener share.
+    fn listener(
+        &self,
+        http: &Http,
+        options: &HttpOptions,
+        name: &'static str,
+        address: SocketAddr,
+    ) -> Http {
+        let is_loopback = address.ip().is_loopback();
+        let tls = self.options.tls.as_ref().filter(|_| options.tls);
+        let asks_for_certificates = tls.is_some_and(|tls| tls.client_ca.is_some());
+        Http {
+            counts: self.counts.listener(name),
+            requires_token: options.requires_token || !(is_loopback || asks_for_certificates),
+            is_loopback,
+            ..http.clone()
+        }
     }
 
     /// Starts the thread that receives the datagrams of a listener.

@@ -33,7 +33,7 @@ impl Served {
         let mut serve = program(&traceloom.to_string_lossy());
         serve.arg("serve").arg("--data").arg(data);
         serve.args(["--cdt", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
-        serve.args(["--heph", "off", "--heph-udp", "off"]);
+        serve.args(["--heph", "off", "--heph-udp", "off", "--otlp-grpc", "off"]);
         serve.args(["--keep-mib", &KEEP_MIB.to_string()]);
         let spawned = serve.stdout(Stdio::piped()).spawn();
         let mut child = spawned.map_err(|error| error.to_string())?;

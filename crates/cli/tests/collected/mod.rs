@@ -52,6 +52,8 @@ pub struct Collector {
     pub tptp: String,
     /// Where HTTP is spoken.
     pub http: String,
+    /// Where OpenTelemetry's exporters speak gRPC.
+    pub grpc: String,
     udp: Option<String>,
 }
 
@@ -75,7 +77,13 @@ impl Collector {
         let mut child = command
             .args(["serve", "--cdt", "127.0.0.1:0"])
             .args(["--heph", "127.0.0.1:0", "--tptp", "127.0.0.1:0"])
-            .args(["--http", "127.0.0.1:0", "--data"])
+            .args([
+                "--http",
+                "127.0.0.1:0",
+                "--otlp-grpc",
+                "127.0.0.1:0",
+                "--data",
+            ])
             .arg(data)
             .args(more)
             .args(["--heph-udp", "off"].into_iter().filter(|_| !receives))
@@ -94,6 +102,8 @@ impl Collector {
         };
         let [cdt, heph, tptp, http] =
             ["cdt", "heph", "tptp", "http"].map(|scheme| url(scheme, "://"));
+        let grpc = url("OTEL_EXPORTER_OTLP_ENDPOINT=", "://");
+        let grpc = grpc.trim_start_matches("OTEL_EXPORTER_OTLP_ENDPOINT=");
         let udp = receives.then(|| url("127.0.0.1:", ":").trim_end_matches(':').to_owned());
         Self {
             child,
@@ -102,6 +112,7 @@ impl Collector {
             heph,
             tptp,
             http,
+            grpc: grpc.to_owned(),
             udp,
         }
     }

@@ -35,8 +35,15 @@ pub const OTLP: CaptureRules = CaptureRules {
     assemble: || Box::new(Files::of("otlp")),
 };
 
+/// Spans of Zipkin's reporters.
+pub const ZIPKIN: CaptureRules = CaptureRules {
+    name: "zipkin",
+    number: 20,
+    assemble: || Box::new(Files::of("zipkin")),
+};
+
 /// All of them.
-pub const SENDERS: [&CaptureRules; 4] = [&DATAKIT, &PYROSCOPE, &ZORKA, &OTLP];
+pub const SENDERS: [&CaptureRules; 5] = [&DATAKIT, &PYROSCOPE, &ZORKA, &OTLP, &ZIPKIN];
 
 /// Returns `true` if the parts of such captures are files, whose compression and archives are opened.
 pub(crate) fn are_files(rules: &CaptureRules) -> bool {

@@ -85,6 +85,23 @@ fn check(n_bytes: usize, most: usize) -> Result<(), Failure> {
     Err(refused("too_large", status, sentence))
 }
 
+/// Returns `true` if a body is compressed, as readers of captures open it.
+///
+/// # Errors
+/// When it is compressed as they do not.
+pub(super) fn is_compressed(headers: &HeaderMap) -> Result<bool, Failure> {
+    let encoding = headers.get(header::CONTENT_ENCODING);
+    match encoding.map_or("", |encoding| encoding.to_str().unwrap_or("?")) {
+        "" | "identity" => Ok(false),
+        "gzip" | "x-gzip" | "zstd" | "deflate" => Ok(true),
+        _ => {
+            let sentence = "the Content-Encoding is none of gzip, zstd and deflate";
+            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            Err(refused("content_encoding", status, sentence))
+        }
+    }
+}
+
 /// What may come out of the parts of one post.
 pub(super) struct DecodedBudget {
     left: u64,

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -17,7 +18,9 @@ pub(super) async fn check(
     request: Request,
     next: Next,
 ) -> Response {
-    match refuse(&http, right, request.headers()) {
+    // HTTP/2 has the host in the address.
+    let authority = request.uri().authority().map(Authority::as_str);
+    match refuse(&http, right, authority, request.headers()) {
         None => next.run(request).await,
         Some((reason, status, sentence)) => {
             http.counts.refused.add(reason);
@@ -28,24 +31,34 @@ pub(super) async fn check(
                     .headers_mut()
                     .insert(header::WWW_AUTHENTICATE, scheme);
             }
+            refused.extensions_mut().insert(Sentence(sentence));
             refused
         }
     }
 }
 
+/// Why a request was refused, for routes that say it in their protocol's words.
+#[derive(Clone, Copy)]
+pub(super) struct Sentence(pub(super) &'static str);
+
 /// Why a request is refused: a word for counters, the status, and a sentence.
 type Refusal = (&'static str, StatusCode, &'static str);
 
-fn refuse(http: &Http, right: Option<Right>, headers: &HeaderMap) -> Option<Refusal> {
+fn refuse(
+    http: &Http,
+    right: Option<Right>,
+    authority: Option<&str>,
+    headers: &HeaderMap,
+) -> Option<Refusal> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let host = text(header::HOST).unwrap_or_default();
+    let host = text(header::HOST).or(authority).unwrap_or_default();
     // A page of another site may have its own name lead to this machine.
     if http.is_loopback && !is_this_machine(host) {
         let sentence = "the Host of the request is not this machine";
         return Some(("host", StatusCode::FORBIDDEN, sentence));
     }
     if headers.contains_key(header::ORIGIN)
-        && text(header::ORIGIN).and_then(authority) != Some(host)
+        && text(header::ORIGIN).and_then(authority_of) != Some(host)
     {
         let sentence = "the request comes from a page of another origin";
         return Some(("origin", StatusCode::FORBIDDEN, sentence));
@@ -85,7 +98,7 @@ fn is_this_machine(host: &str) -> bool {
 }
 
 /// Returns host and port of an origin.
-fn authority(origin: &str) -> Option<&str> {
+fn authority_of(origin: &str) -> Option<&str> {
     origin.split_once("://").map(|(_, authority)| authority)
 }
 

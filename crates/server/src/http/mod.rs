@@ -1,14 +1,17 @@
 //! The HTTP side: uploads, posts of senders, metrics, health.
 
 mod body;
+mod converse;
 mod datakit;
 mod failure;
 mod guard;
+mod inspection;
 mod metrics;
 mod otlp;
 mod pyroscope;
 mod sender;
 mod upload;
+mod zipkin;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,12 +23,8 @@ use axum::http::{StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, head, post, put};
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use serde_json::json;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 
 use crate::counts::ListenerCounts;
 use crate::journal::Journal;
@@ -33,21 +32,24 @@ use crate::posts::Posts;
 use crate::session_ids::SessionIds;
 use crate::tokens::{Right, Tokens};
 use crate::{Counts, Stop};
+pub(crate) use converse::{Version, converse};
 pub(crate) use upload::Uploads;
 
 /// Returns the room for bodies that are being received.
-pub(crate) fn room_for_bodies() -> Semaphore {
-    Semaphore::new(body::ROOM_KIB)
+pub(crate) fn room_for_bodies() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(body::ROOM_KIB))
 }
 
-/// Time for the head of a request.
-const HEAD: Duration = Duration::from_secs(10);
+/// Returns the turns of messages that are looked at.
+pub(crate) fn turns_to_look() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(inspection::AT_A_TIME))
+}
+
 /// Time between two pieces of a body.
 const BODY_IDLE: Duration = Duration::from_secs(60);
-/// Bytes of the head of a request.
-const LONGEST_HEAD: usize = 64 << 10;
 
-/// What every request of the HTTP side shares.
+/// What every request of a listener shares.
+#[derive(Clone)]
 pub(crate) struct Http {
     pub(crate) journal: Arc<Journal>,
     pub(crate) ids: Arc<SessionIds>,
@@ -55,16 +57,25 @@ pub(crate) struct Http {
     pub(crate) counts: Arc<ListenerCounts>,
     /// What every listener did.
     pub(crate) all_counts: Arc<Counts>,
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: Arc<Tokens>,
     pub(crate) stop: Stop,
     /// Requests without a token are refused.
     pub(crate) requires_token: bool,
     /// Only this machine reaches it.
     pub(crate) is_loopback: bool,
-    pub(crate) uploads: Uploads,
-    pub(crate) posts: Posts,
+    pub(crate) uploads: Arc<Uploads>,
+    pub(crate) posts: Arc<Posts>,
     /// Room for bodies that are being received, in KiB.
-    pub(crate) bodies: Semaphore,
+    pub(crate) bodies: Arc<Semaphore>,
+    /// Turns of messages that are looked at.
+    pub(crate) looks: Arc<Semaphore>,
+}
+
+/// Returns the routes of gRPC.
+pub(crate) fn grpc_routes(http: &Arc<Http>) -> Router {
+    let guard = from_fn_with_state((http.clone(), Some(Right::Upload)), guard::check);
+    let services = otlp::grpc::routes().route_layer(guard);
+    otlp::grpc::in_own_words(services).with_state(http.clone())
 }
 
 /// Returns the routes. Each says what a token must allow.
@@ -88,48 +99,16 @@ pub(crate) fn routes(http: &Arc<Http>) -> Router {
         .route_layer(guarded(Some(Right::Upload)));
     let senders = datakit::routes()
         .merge(pyroscope::routes())
-        .merge(otlp::routes());
+        .merge(zipkin::routes());
     let senders = senders.route_layer(guarded(Some(Right::Upload)));
+    let otlp = otlp::routes().route_layer(guarded(Some(Right::Upload)));
     health
         .merge(read)
         .merge(upload)
         .merge(senders)
+        .merge(otlp::in_own_words(otlp))
         .fallback(unknown)
         .with_state(http.clone())
-}
-
-/// Serves the requests of a connection to its end.
-pub(crate) async fn converse(
-    routes: Router,
-    socket: impl AsyncRead + AsyncWrite + Unpin,
-    peer: SocketAddr,
-    mut stop: watch::Receiver<bool>,
-) {
-    let routes = routes.layer(axum::Extension(Peer(peer)));
-    let mut server = http1::Builder::new();
-    server
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
-        .max_buf_size(LONGEST_HEAD);
-    let connection =
-        server.serve_connection(TokioIo::new(socket), TowerToHyperService::new(routes));
-    tokio::pin!(connection);
-    tokio::select! {
-        _ = connection.as_mut() => {}
-        () = asked(&mut stop) => {
-            connection.as_mut().graceful_shutdown();
-            let _ = connection.await;
-        }
-    }
-}
-
-/// Waits until the collector is asked to end.
-async fn asked(stop: &mut watch::Receiver<bool>) {
-    while !*stop.borrow_and_update() {
-        if stop.changed().await.is_err() {
-            return;
-        }
-    }
 }
 
 /// Who sent a request.

@@ -1,6 +1,7 @@
 //! A socket with or without TLS, read and written without waiting.
 
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::Connection;
@@ -16,9 +17,14 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Does the handshake with a client; an error is a word for why there is no connection.
 pub(crate) async fn handshake(
     keys: &TlsKeys,
+    alpn: Option<&[u8]>,
     socket: TcpStream,
 ) -> Result<TlsStream<TcpStream>, &'static str> {
-    let accepted = TlsAcceptor::from(keys.config()).accept(socket);
+    let mut config = keys.config();
+    if let Some(protocol) = alpn {
+        Arc::make_mut(&mut config).alpn_protocols = vec![protocol.to_vec()];
+    }
+    let accepted = TlsAcceptor::from(config).accept(socket);
     match tokio::time::timeout(HANDSHAKE, accepted).await {
         Ok(Ok(stream)) => Ok(stream),
         Ok(Err(_)) => Err("tls_handshake"),
