@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { type Columns, HeldItems } from "../src/timeline/data";
 import { roundUp, type TimelineModel } from "../src/timeline/model";
 import { ranIn } from "../src/timeline/range";
+import { MOST, sheet } from "../src/timeline/sheet";
 
 test("an axis ends with a round value", () => {
   assert.deepEqual(
@@ -86,4 +87,10 @@ test("what ran in a range counts as far as it lies in it", () => {
     { name: 0, own: 70, total: 100, calls: 2 },
     { name: 1, own: 30, total: 30, calls: 1 },
   ]);
+});
+
+test("paper has all tracks, as far as a canvas goes", () => {
+  const lines = [0, 1, 2].map((at) => ({ top: at * 4_000, height: 4_000 }));
+  assert.deepEqual(sheet(lines.slice(0, 1), 4_040, 40), [4_040, 0]);
+  assert.deepEqual(sheet(lines, 12_040, 40), [MOST, 2]);
 });

@@ -2,7 +2,7 @@
 import { kindToken, LIBRARY, NATIVE, OWN, RUNTIME, UNKNOWN } from "../shared/kinds";
 import { Pen } from "../shared/pen";
 import type { Nodes } from "../shared/source";
-import { colours, dark, frameHeight, isPrinting, ratio } from "../shared/theme";
+import { colours, dark, frameHeight, isPrinting, ratio, widthOf } from "../shared/theme";
 import { signed } from "./change";
 import { type FlameModel, NOTHING } from "./model";
 
@@ -89,7 +89,7 @@ export class FlamePainter {
   }
 
   private get wide(): number {
-    return this.view.clientWidth;
+    return widthOf(this.view);
   }
 
   /** Rows that are drawn. */

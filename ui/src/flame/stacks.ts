@@ -1,7 +1,7 @@
 /* The stack chart: what was on the stack of one thread when. Columns of time, callers above what they called. */
 
 import { Pen } from "../shared/pen";
-import { colours, isPrinting, ratio } from "../shared/theme";
+import { colours, isPrinting, ratio, widthOf } from "../shared/theme";
 import type { Tip } from "../shared/tip";
 import { type Course, moment, type Range } from "./course";
 import { type FlameModel, NOTHING } from "./model";
@@ -57,7 +57,7 @@ export class StackChart {
   }
 
   private get wide(): number {
-    return this.place.clientWidth;
+    return widthOf(this.place);
   }
 
   /** Frames of what is looked at: the chosen range, or all that the strip shows. */

@@ -1,6 +1,6 @@
 /* When it ran: a strip of bars, stacked by kinds of work. Dragging chooses a range, and so do keys. */
 import { Pen } from "../shared/pen";
-import { colours, dark, isPrinting, ratio } from "../shared/theme";
+import { colours, dark, isPrinting, ratio, widthOf } from "../shared/theme";
 import { isLocalZone } from "../shared/zone";
 import { type Bars, bars, type Course, moment, type Range } from "./course";
 import type { FlameModel } from "./model";
@@ -64,7 +64,7 @@ export class Strip {
   }
 
   private get wide(): number {
-    return this.place.clientWidth;
+    return widthOf(this.place);
   }
 
   private stretchAt(event: MouseEvent): number {

@@ -14,6 +14,12 @@ export const ratio = (): number => (printing ? Math.max(2, devicePixelRatio || 1
 /** Returns true while the page is drawn for paper. */
 export const isPrinting = (): boolean => printing;
 
+/** Pixels between the margins of upright A4 paper: the sheet of styles stretches a drawing to paper of another width. */
+const PAPER = 718;
+
+/** Pixels that a drawing in an element is wide: on paper those of the paper, which is laid out after it is drawn. */
+export const widthOf = (element: Element): number => (printing ? PAPER : element.clientWidth);
+
 /** Pixels of a row of frames. */
 export const frameHeight = (): number => (matchMedia("(pointer: coarse)").matches ? 28 : 20);
 

@@ -5,7 +5,7 @@ import { kindName, kindToken } from "../shared/kinds";
 import { openMenu } from "../shared/menu";
 import { exactly } from "../shared/search";
 import type { Moment } from "../shared/source";
-import { onRedraw } from "../shared/theme";
+import { isPrinting, onRedraw, widthOf } from "../shared/theme";
 import { Tip } from "../shared/tip";
 import { isLocalZone, onZone } from "../shared/zone";
 import { exact, type Held, halves } from "./data";
@@ -13,6 +13,7 @@ import { HEAD, NO_KIND, TimelineModel } from "./model";
 import { Overview } from "./overview";
 import { measured, TimelinePainter } from "./paint";
 import { ranIn } from "./range";
+import { onPaper } from "./sheet";
 import { ranTable, showTracks } from "./table";
 import { amount, Words } from "./words";
 
@@ -50,21 +51,23 @@ export function startTimeline(part: HTMLElement, held: Held): void {
 
   function draw() {
     waiting = 0;
-    paint.draw(view.scrollTop);
+    paint.draw(isPrinting() ? 0 : view.scrollTop);
     overview.draw();
   }
   function schedule() {
     if (!waiting) waiting = requestAnimationFrame(draw);
   }
   function arrange() {
-    const height = model.arrange();
-    by(part, "room").style.height = `${height + HEAD + model.pinnedHeight}px`;
+    const height = model.arrange() + HEAD + model.pinnedHeight;
+    by(part, "room").style.height = `${height}px`;
+    return height;
   }
   function resize() {
-    model.wide = Math.max(view.clientWidth, 120);
+    model.wide = Math.max(widthOf(view), 120);
     model.high = Math.max(view.clientHeight, 60);
     model.left = Math.min(gutter, Math.round(model.wide * 0.4));
-    arrange();
+    const height = arrange();
+    if (isPrinting()) model.high = onPaper(part, model, height, HEAD + model.pinnedHeight);
     paint.resize();
     model.normalise();
     draw();
@@ -554,7 +557,7 @@ export function startTimeline(part: HTMLElement, held: Held): void {
   drawLegend();
   new ResizeObserver(() => {
     const isOther = view.clientWidth !== model.wide || view.clientHeight !== model.high;
-    if (!view.hidden && isOther) resize();
+    if (!view.hidden && isOther && !isPrinting()) resize();
   }).observe(view);
   paint.dress();
   overview.dress();

@@ -24,10 +24,13 @@ pub(super) fn began(report: &Report<'_>, time: Timestamp) -> HtmlCell {
     let Some((start, _)) = report.findings.extent else {
         return exact.into();
     };
-    let since = amount(&MeasureUnit::Nanoseconds, time.saturating_sub(start));
-    let sign = if time < start { "" } else { "+" };
+    let since = match time.saturating_sub(start) {
+        0 => "0".to_owned(),
+        since @ 1.. => format!("+{}", amount(&MeasureUnit::Nanoseconds, since)),
+        before => amount(&MeasureUnit::Nanoseconds, before),
+    };
     HtmlCell::Markup(format!(
-        "<span title=\"{}\">{sign}{since}</span>",
+        "<span title=\"{}\">{since}</span>",
         escaped(&exact)
     ))
 }

@@ -46,7 +46,7 @@ await browse(async (page, open) => {
   const start = (call) => Math.round(call.start / 1e6);
   const first = Math.min(...calls.map(start));
   const offsets = await amounts(page, calls.map((call) => (start(call) - first) * 1e6));
-  assert.deepEqual((await table(page, 'Slowest calls')).map(([, offset]) => offset), offsets.map((offset) => `+${offset}`));
+  assert.deepEqual((await table(page, 'Slowest calls')).map(([, offset]) => offset), offsets.map((offset) => offset === '0 ns' ? '0' : `+${offset}`));
   const began = () => page.getAttribute('table[aria-label="Slowest calls"] td.when [title]', 'title');
   const utc = await began();
   assert.ok((await page.textContent('table[aria-label="Slowest calls"] details dl')).startsWith(`began${utc}`));

@@ -125,3 +125,23 @@ await browse(async (page, open) => {
   await page.keyboard.press('Enter');
   assert.ok((await text(page, 'details')).startsWith(hostile));
 }, { reducedMotion: 'reduce' });
+
+// Paper has every track, as wide as it is: not the slice of a window, squeezed. Behind it the window is as it was.
+await browse(async (page, open) => {
+  await open('shop.html');
+  const drawing = () => page.$eval('.timeline .view canvas', (canvas) => [canvas.width, canvas.height]);
+  const window = await drawing();
+  const all = await page.$eval('.timeline .room', (room) => Number.parseFloat(room.style.height));
+  assert.ok(all > window[1], `${all} pixels of tracks in ${window[1]}`);
+  await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+  const [wide, high] = await drawing();
+  const whole = await page.$eval('.timeline .room', (room) => Number.parseFloat(room.style.height));
+  assert.deepEqual([wide, high], [2 * 718, 2 * whole]);
+  assert.equal(await page.textContent('.beyond'), '');
+  await page.emulateMedia({ media: 'print' });
+  const [across, down] = await page.$eval('.timeline .view canvas', (canvas) => [canvas.clientWidth, canvas.clientHeight]);
+  assert.ok(Math.abs(across / down - wide / high) < 0.02, `${across} by ${down} of ${wide} by ${high}`);
+  await page.emulateMedia({ media: null });
+  await page.evaluate(() => dispatchEvent(new Event('afterprint')));
+  assert.deepEqual(await drawing(), window);
+});
