@@ -53,6 +53,7 @@ mod resolve;
 mod rewrite;
 mod select;
 mod send;
+mod send_posts;
 mod sendable;
 mod serve;
 mod serve_config;

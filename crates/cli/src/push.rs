@@ -1,6 +1,6 @@
 //! `push`: sends files to a collector as they are.
 
-use std::net::ToSocketAddrs as _;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -89,39 +89,58 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// Where a collector listens for HTTP.
+#[derive(Clone)]
+pub(crate) struct HttpAddress {
+    pub(crate) address: SocketAddr,
+    /// Host and port as they were named.
+    pub(crate) host: String,
+    /// The host alone.
+    pub(crate) name: String,
+    /// It speaks TLS.
+    pub(crate) tls: bool,
+}
+
+impl HttpAddress {
+    /// Reads `http://host[:port]`, or `https://`.
+    pub(crate) fn read(to: &str) -> Result<Self, String> {
+        let secured = to.strip_prefix("https://");
+        let host = secured
+            .or_else(|| to.strip_prefix("http://"))
+            .map(|host| host.trim_end_matches('/'))
+            .filter(|host| !host.is_empty() && !host.contains('/'))
+            .ok_or_else(|| format!("`{to}` is no address such as http://127.0.0.1:1717"))?;
+        let has_port = host
+            .rsplit_once(':')
+            .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        let with_port = match has_port {
+            true => host.to_owned(),
+            false => format!("{host}:1717"),
+        };
+        let mut resolved = with_port
+            .to_socket_addrs()
+            .map_err(|error| format!("{to}: {error}"))?;
+        let address = resolved.next();
+        let name = match has_port {
+            true => host.rsplit_once(':').map_or(host, |(name, _)| name),
+            false => host,
+        };
+        Ok(Self {
+            address: address.ok_or_else(|| format!("{to} has no address"))?,
+            name: name.to_owned(),
+            host: with_port,
+            tls: secured.is_some(),
+        })
+    }
+}
+
 fn push_options(options: &Options) -> anyhow::Result<PushOptions> {
-    let usage = |reason: String| anyhow::Error::from(Usage(reason));
-    let to = &options.to;
-    let secured = to.strip_prefix("https://");
-    let host = secured
-        .or_else(|| to.strip_prefix("http://"))
-        .map(|host| host.trim_end_matches('/'))
-        .filter(|host| !host.is_empty() && !host.contains('/'))
-        .ok_or_else(|| {
-            usage(format!(
-                "`{to}` is no address such as http://127.0.0.1:1717"
-            ))
-        })?;
-    let has_port = host
-        .rsplit_once(':')
-        .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    let with_port = match has_port {
-        true => host.to_owned(),
-        false => format!("{host}:1717"),
-    };
-    let resolved = with_port
-        .to_socket_addrs()
-        .map_err(|error| usage(format!("{to}: {error}")))?
-        .next();
-    let name = match has_port {
-        true => host.rsplit_once(':').map_or(host, |(name, _)| name),
-        false => host,
-    };
+    let to = HttpAddress::read(&options.to).map_err(Usage)?;
     let token = options.token_file.as_deref().map(token).transpose()?;
     Ok(PushOptions {
-        to: resolved.ok_or_else(|| usage(format!("{to} has no address")))?,
-        host: with_port,
-        tls: options.tls.client(name, secured.is_some())?,
+        to: to.address,
+        tls: options.tls.client(&to.name, to.tls)?,
+        host: to.host,
         token,
         service: options.service.clone(),
         instance: options.instance.clone(),
@@ -129,7 +148,8 @@ fn push_options(options: &Options) -> anyhow::Result<PushOptions> {
     })
 }
 
-fn token(path: &Path) -> anyhow::Result<String> {
+/// Reads the token of a file.
+pub(crate) fn token(path: &Path) -> anyhow::Result<String> {
     let text = std::fs::read_to_string(path);
     let text = text.map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
     Ok(text.trim().to_owned())

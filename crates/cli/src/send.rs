@@ -16,6 +16,7 @@ use traceloom_server::{Latencies, SendOptions, Sent, Stop, send};
 use crate::Outcome;
 use crate::args::Common;
 use crate::numbers::{size, things};
+use crate::push::HttpAddress;
 use crate::sendable;
 use crate::streams::message;
 use crate::tls_flags::TlsFlags;
@@ -31,6 +32,7 @@ use crate::usage::Usage;
     traceloom send service.tcpdump --to cdt://127.0.0.1:1715\n  \
     traceloom send app.heph --to heph://127.0.0.1:1716\n  \
     traceloom send trace.trcxml --listen 127.0.0.1:1719\n  \
+    traceloom send spans.otlp-traces --to http://127.0.0.1:1717\n  \
     traceloom send streams/ --to cdt://127.0.0.1:1715 --agents 100 --loop --rate 50000000\n  \
     traceloom send streams/ --to cdt://127.0.0.1:1715 --agents 8 --times 20 --ledger acknowledged.jsonl\n  \
     traceloom send dump/ --to cdt://127.0.0.1:1715       a folder of a collector, as its agents sent it\n  \
@@ -38,9 +40,13 @@ use crate::usage::Usage;
 pub(crate) struct Options {
     /// What to send.
     path: String,
-    /// Where to, such as `cdt://127.0.0.1:1715`; `cdts://`, `hephs://` and `tptps://` speak TLS.
-    #[arg(long, value_name = "URL", value_parser = target, required_unless_present = "listen")]
-    to: Option<Target>,
+    /// Where to, such as `cdt://127.0.0.1:1715`; `cdts://`, `hephs://` and `tptps://` speak TLS. `http://` and `https://` post
+    /// traces and profiles of OpenTelemetry and spans of Zipkin, each message once.
+    #[arg(long, value_name = "URL", value_parser = destination, required_unless_present = "listen")]
+    to: Option<Destination>,
+    /// File with the token, where a collector asks for one over HTTP.
+    #[arg(long, value_name = "FILE", env = "TRACELOOM_TOKEN_FILE")]
+    token_file: Option<PathBuf>,
     /// Play a TPTP agent that waits for its client here: `traceloom attach` says where the data go, pauses and ends them.
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["to", "agents", "times", "endless", "ledger"])]
     listen: Option<SocketAddr>,
@@ -83,6 +89,20 @@ pub(crate) struct Options {
 }
 
 #[derive(Clone)]
+enum Destination {
+    Session(Target),
+    Requests(HttpAddress),
+}
+
+/// Reads `protocol://host[:port]`.
+fn destination(url: &str) -> Result<Destination, String> {
+    if url.starts_with("http://") || url.starts_with("https://") {
+        return HttpAddress::read(url).map(Destination::Requests);
+    }
+    target(url).map(Destination::Session)
+}
+
+#[derive(Clone)]
 struct Target {
     protocol: &'static Protocol,
     address: SocketAddr,
@@ -91,7 +111,6 @@ struct Target {
     tls: bool,
 }
 
-/// Reads `protocol://host[:port]`.
 fn target(url: &str) -> Result<Target, String> {
     let (scheme, host) = url
         .split_once("://")
@@ -105,7 +124,7 @@ fn target(url: &str) -> Result<Target, String> {
             .map(|protocol| protocol.captures.name)
             .collect();
         return Err(format!(
-            "nothing is sent over `{scheme}`; there is {}",
+            "nothing is sent over `{scheme}`; there is {}, http, https",
             names.join(", ")
         ));
     };
@@ -141,6 +160,10 @@ fn target(url: &str) -> Result<Target, String> {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let Some(to) = &options.to else {
         return crate::play::run(&options.path, options.listen, options.rate, &options.common);
+    };
+    let to = match to {
+        Destination::Session(to) => to,
+        Destination::Requests(to) => return post(options, to),
     };
     let stop = Stop::default();
     let streams = sendable::read(&options.path, to.protocol, &options.common)?;
@@ -205,6 +228,19 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         true => Outcome::Done,
         false => Outcome::Failed,
     })
+}
+
+/// Posts what exporters post.
+fn post(options: &Options, to: &HttpAddress) -> anyhow::Result<Outcome> {
+    let repeats = options.agents > 1 || options.times > 1 || options.endless || options.stagger;
+    if repeats || options.rate.is_some() || options.ledger.is_some() {
+        let reason = "over HTTP a message is known again and stored once: it is posted once, without --agents, --times, \
+                      --loop, --stagger, --rate and --ledger";
+        return Err(Usage(reason.to_owned()).into());
+    }
+    let tls = options.tls.client(&to.name, to.tls)?;
+    let token = options.token_file.as_deref();
+    crate::send_posts::run(&options.path, to, tls, token, &options.common)
 }
 
 /// Returns a line on the times from a request to acknowledge everything to its answer.

@@ -61,18 +61,7 @@ pub(crate) fn read(path: &str, protocol: &Protocol, common: &Common) -> anyhow::
         bytes: Vec::new(),
     };
     for (at, part) in all.into_iter().enumerate() {
-        let mut bytes = Vec::new();
-        let mut pull = document.open(at, 0)?;
-        let mut consumed = 0;
-        loop {
-            let chunk = pull.pull(consumed, 1)?;
-            bytes.extend_from_slice(chunk.bytes);
-            consumed = chunk.bytes.len();
-            if chunk.eof {
-                break;
-            }
-        }
-        drop(pull);
+        let bytes = bytes_of(&document, at)?;
         streams.parts.push(part);
         streams.bytes.push(bytes);
     }
@@ -87,4 +76,19 @@ pub(crate) fn read(path: &str, protocol: &Protocol, common: &Common) -> anyhow::
         return Err(Usage(reason).into());
     }
     Ok(streams)
+}
+
+/// Reads the decoded bytes of a part into memory.
+pub(crate) fn bytes_of(document: &Document<'_>, part: usize) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut pull = document.open(part, 0)?;
+    let mut consumed = 0;
+    loop {
+        let chunk = pull.pull(consumed, 1)?;
+        bytes.extend_from_slice(chunk.bytes);
+        consumed = chunk.bytes.len();
+        if chunk.eof {
+            return Ok(bytes);
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use collected::http::{Answer, ask, captures, request};
 use collected::profiles::gzip;
-use collected::{Collector, eventually, stdout, text};
+use collected::{Collector, eventually, run, stdout, text};
 use serde_json::Value;
 
 const PROFILES: &str = "POST /v1development/profiles";
@@ -152,6 +152,70 @@ fn traces_are_kept_once_and_read_live_and_sealed() {
         let sizes = |all: &[Vec<u8>]| all.iter().map(Vec::len).collect::<Vec<_>>();
         assert_eq!(sizes(&exported), sizes(&sent));
         assert!(exported == sent, "{format}: as they were sent");
+    }
+}
+
+#[test]
+fn files_are_sent_as_exporters_post_them() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let collector = Collector::start(&data, &["--require-token"]);
+    let add = [
+        "token",
+        "add",
+        "exporter",
+        "--right",
+        "upload",
+        "--data",
+        text(&data),
+    ];
+    let token = file(scratch.path(), "token", stdout(&add).as_bytes());
+    let send =
+        |path: &str, more: &[&str]| run(&[&["send", path, "--to", &collector.http], more].concat());
+    let mut expected = Vec::new();
+    for (number, format) in ["otlp-traces", "otlp-traces-json", "zipkin"]
+        .into_iter()
+        .enumerate()
+    {
+        let message = traceloom_samples::bytes(format, number as u64 + 1, 8_000);
+        let path = file(scratch.path(), &format!("{number}.in"), &message);
+        expected.extend(calls(&path));
+        let sent = send(&path, &["--token-file", &token]);
+        let said = String::from_utf8_lossy(&sent.stderr).into_owned();
+        assert!(
+            sent.status.success() && said.contains(" acknowledged"),
+            "{said}"
+        );
+    }
+    expected.sort();
+    assert_eq!(calls(text(&data)), expected);
+    // Two documents are two requests.
+    let lines = format!("{DOUBTFUL}\n{}", DOUBTFUL.replace("whole", "another"));
+    let lines = file(
+        scratch.path(),
+        "lines.json",
+        lines.replace('\n', " ").as_bytes(),
+    );
+    let sent = send(&lines, &["--token-file", &token]);
+    let said = String::from_utf8_lossy(&sent.stderr).into_owned();
+    assert!(said.contains("2 requests: "), "{said}");
+    let folded = file(scratch.path(), "a.folded", b"main;work 3\n");
+    for (path, more, code, sentence) in [
+        (&lines, &[][..], 1, "401 Unauthorized"),
+        (
+            &lines,
+            &["--token-file", &token, "--times", "2"][..],
+            2,
+            "posted once",
+        ),
+        (&folded, &["--token-file", &token][..], 2, "traceloom push"),
+    ] {
+        let refused = send(path, more);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(
+            refused.status.code() == Some(code) && said.contains(sentence),
+            "{said}"
+        );
     }
 }
 

@@ -19,6 +19,7 @@ mod files;
 mod http;
 mod journal;
 mod latencies;
+mod post;
 mod posts;
 mod push;
 mod seal;
@@ -37,6 +38,7 @@ pub use attach::{
 pub use counts::{Counter, Counts, CountsByReason, ListenerCounts, SealCounts, TlsCounts};
 pub use error::Error;
 pub use latencies::Latencies;
+pub use post::{PostOptions, PostRequest, post};
 pub use push::{PushFile, PushOptions, Pushed, push};
 pub use seal::{Request, SealLog, SealRules, Sealer, ask};
 pub use send::{Ledger, SendOptions, Sent, Streams, send};
