@@ -18,7 +18,7 @@ import type { Cuts } from "./tree";
 
 const COLOURS: Record<Colours, string> = {
   change: "changes",
-  category: "kinds of work",
+  category: "kinds",
   package: "packages",
 };
 const VIEWS: readonly View[] = ["graph", "stacks", "tree", "table"];
