@@ -6,6 +6,7 @@
 mod bless;
 mod cargo;
 mod check;
+mod clients;
 mod collect;
 mod diff;
 mod growth;
@@ -25,6 +26,7 @@ usage: cargo xtask COMMAND
   tidy        the rules of this repository that no compiler knows
   bless       rewrite golden files, snapshots and generated documents
   laws --all  the long run of the laws every format obeys
+  clients     installs the agents and exporters that tests of the collector use, and runs those tests
   memory SMALL LARGE [TARGET…]
               the peak memory of conversions of two sizes, such as 512M 2G
   diff        the processor time of a comparison of two profiles of a million samples
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
     let outcome = match args.as_slice() {
         ["check"] => check::run(),
         ["tidy"] => tidy::run(),
+        ["clients"] => clients::run(),
         ["bless"] => bless::run(),
         ["laws", "--all"] => laws::run(),
         ["memory", small, large, targets @ ..] => memory::run([small, large], targets),
