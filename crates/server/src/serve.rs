@@ -18,7 +18,7 @@ use traceloom_input::captures::DataFolder;
 use crate::connection::{Connection, Shared};
 use crate::counts::ListenerCounts;
 use crate::datagrams::DatagramListener;
-use crate::http::{self, Http, Uploads};
+use crate::http::{self, Agents, Http, Uploads};
 use crate::journal::Journal;
 use crate::posts::Posts;
 use crate::seal::{SealRules, SealThread, Told};
@@ -343,6 +343,7 @@ impl Collector<'_> {
             is_loopback: false,
             uploads: Arc::new(Uploads::new(self.options.upload_bytes)),
             posts: Arc::new(posts),
+            agents: Arc::new(Agents::default()),
             bodies: http::room_for_bodies(),
             looks: http::turns_to_look(),
         };

@@ -13,6 +13,7 @@
 //! assert!(matches!(item(&mut cbor, &Context::default()), Ok(Item::Flags(3))));
 //! ```
 
+mod agents;
 pub mod cbor;
 mod diagnostic;
 mod dialect;
@@ -40,12 +41,15 @@ mod stream;
 
 pub mod write;
 
+pub use agents::{AgentSymbols, PostFault};
 pub use cbor::{Bounds, Cbor, CborValue};
+pub use posts::post_line;
 pub use read::{Context, TwoItems, item};
 pub use record::{
     AttributeForm, Attributes, Begin, End, EndForm, Exception, ExceptionFields, Item, Method,
     Order, Record, Start, StartForm, Symbol, ValueRun,
 };
+pub use requests::posted_body;
 pub use stream::{Reader, Visit};
 
 use traceloom_model::{Capabilities, Feature, Flow, Limits, Note, Variant};

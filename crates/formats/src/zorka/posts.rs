@@ -80,12 +80,18 @@ impl PostWriter {
 
 /// Appends a post to `/agent/submit/` and `what`.
 fn post(out: &mut Vec<u8>, what: &str, headers: [Option<(&str, &str)>; 2], body: &[u8]) {
-    out.extend_from_slice(b"{\"uri\":\"/agent/submit/");
-    out.extend_from_slice(what.as_bytes());
-    out.extend_from_slice(b"\",\"headers\":{\"Content-Type\":[\"application/zorka+cbor+v1\"]");
-    for (name, value) in headers.into_iter().flatten() {
-        let value = Json::from(value);
-        out.extend_from_slice(format!(",\"{name}\":[{value}]").as_bytes());
+    let kind = ("Content-Type", "application/zorka+cbor+v1");
+    let headers: Vec<_> = [Some(kind)].into_iter().chain(headers).flatten().collect();
+    post_line(out, &format!("/agent/submit/{what}"), &headers, body);
+}
+
+/// Appends a post as a line of a request dump: what [`super::REQUESTS`] reads.
+pub fn post_line(out: &mut Vec<u8>, uri: &str, headers: &[(&str, &str)], body: &[u8]) {
+    out.extend_from_slice(format!("{{\"uri\":{},\"headers\":{{", Json::from(uri)).as_bytes());
+    for (at, (name, value)) in headers.iter().enumerate() {
+        let comma = if at == 0 { "" } else { "," };
+        let (name, value) = (Json::from(*name), Json::from(*value));
+        out.extend_from_slice(format!("{comma}{name}:[{value}]").as_bytes());
     }
     out.extend_from_slice(b"},\"body\":\"");
     out.extend_from_slice(STANDARD.encode(body).as_bytes());

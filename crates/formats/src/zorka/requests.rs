@@ -47,7 +47,7 @@ impl<'a> Request<'a> {
             uri,
             reply: json.get("reply").and_then(Json::as_u64),
             headers: headers(json.get("headers")),
-            body: unwrapped(body),
+            body: posted_body(body),
         })
     }
 
@@ -125,8 +125,9 @@ fn headers(json: Option<&Json>) -> Vec<(String, String)> {
     all
 }
 
-/// Until 2018 the body was base64 on the wire already.
-fn unwrapped(body: Vec<u8>) -> Vec<u8> {
+/// Returns the body of a post: until 2018 it was base64 on the wire already.
+#[must_use]
+pub fn posted_body(body: Vec<u8>) -> Vec<u8> {
     let printable = body.len() >= 4 && body.iter().all(u8::is_ascii_graphic);
     match printable.then(|| STANDARD.decode(&body)) {
         Some(Ok(inner)) => inner,

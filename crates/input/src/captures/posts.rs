@@ -56,6 +56,12 @@ pub fn is_posts(number: u8) -> bool {
     SENDERS.iter().any(|known| known.number == number)
 }
 
+/// Returns `true` if the posts of such captures are lines of one file.
+#[must_use]
+pub fn are_lines(number: u8) -> bool {
+    number == ZORKA.number
+}
+
 /// What a post is known by when it comes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {

@@ -12,6 +12,7 @@ mod pyroscope;
 mod sender;
 mod upload;
 mod zipkin;
+mod zorka;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use crate::tokens::{Right, Tokens};
 use crate::{Counts, Stop};
 pub(crate) use converse::{Version, converse};
 pub(crate) use upload::Uploads;
+pub(crate) use zorka::Agents;
 
 /// Returns the room for bodies that are being received.
 pub(crate) fn room_for_bodies() -> Arc<Semaphore> {
@@ -65,6 +67,8 @@ pub(crate) struct Http {
     pub(crate) is_loopback: bool,
     pub(crate) uploads: Arc<Uploads>,
     pub(crate) posts: Arc<Posts>,
+    /// Sessions of Zorka's agents.
+    pub(crate) agents: Arc<Agents>,
     /// Room for bodies that are being received, in KiB.
     pub(crate) bodies: Arc<Semaphore>,
     /// Turns of messages that are looked at.
@@ -99,7 +103,8 @@ pub(crate) fn routes(http: &Arc<Http>) -> Router {
         .route_layer(guarded(Some(Right::Upload)));
     let senders = datakit::routes()
         .merge(pyroscope::routes())
-        .merge(zipkin::routes());
+        .merge(zipkin::routes())
+        .merge(zorka::routes());
     let senders = senders.route_layer(guarded(Some(Right::Upload)));
     let otlp = otlp::routes().route_layer(guarded(Some(Right::Upload)));
     health

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use traceloom_formats::protocol::CaptureRules;
-use traceloom_input::captures::posts::Mark;
-use traceloom_input::captures::upload::{DATA, MARK, NAME, REPEAT, SERVICE, TENANT};
+use traceloom_input::captures::posts::{Mark, are_lines};
+use traceloom_input::captures::upload::{DATA, INSTANCE, MARK, NAME, REPEAT, SERVICE, TENANT};
 use traceloom_input::captures::{CaptureId, DataFolder, EVENTS, Event};
 use traceloom_log::{Position, Record, Refused};
 
@@ -21,6 +21,8 @@ use repeats::{KnownPost, Repeats};
 
 /// Posts of a pack.
 const MOST_POSTS: u32 = 1000;
+/// Posts of a pack where they are lines of one file.
+const MOST_LINES: u32 = 20_000;
 /// Bytes of a pack, beyond which it gets no further post.
 const MOST_BYTES: u64 = 64 << 20;
 /// Packs that are open at a time.
@@ -66,7 +68,7 @@ pub(crate) struct Post<'p> {
     pub(crate) rules: &'static CaptureRules,
     /// The name of the sender's token; empty without one.
     pub(crate) tenant: &'p str,
-    /// The service it is about.
+    /// The service it is about; the session, where posts are lines of one file.
     pub(crate) service: &'p str,
     /// The sender's address.
     pub(crate) peer: &'p str,
@@ -119,20 +121,42 @@ impl Posts {
     /// # Errors
     /// When nothing is stored any more.
     pub(crate) async fn keep(&self, post: &Post<'_>) -> Result<KeptPost, Refused> {
+        let kept = self.keep_within(post, None).await?;
+        // Any capture would do.
+        kept.ok_or(Refused::Ended)
+    }
+
+    /// Stores a post as [`Posts::keep`] does, but a new one only in this capture, where one is named: `None` when that takes no
+    /// more posts.
+    ///
+    /// # Errors
+    /// When nothing is stored any more.
+    pub(crate) async fn keep_within(
+        &self,
+        post: &Post<'_>,
+        within: Option<CaptureId>,
+    ) -> Result<Option<KeptPost>, Refused> {
         let mut progress = self.journal.progress();
-        let (kept, position) = loop {
+        let kept = loop {
             progress.mark_unchanged();
-            match self.try_keep(post) {
+            match self.try_keep(post, within) {
                 Err(Refused::Full) => {}
                 done => break done?,
             }
             progress.changed().await.map_err(|_| Refused::Ended)?;
         };
+        let Some((kept, position)) = kept else {
+            return Ok(None);
+        };
         self.journal.until_safe(position).await?;
-        Ok(kept)
+        Ok(Some(kept))
     }
 
-    fn try_keep(&self, post: &Post<'_>) -> Result<(KeptPost, Position), Refused> {
+    fn try_keep(
+        &self,
+        post: &Post<'_>,
+        within: Option<CaptureId>,
+    ) -> Result<Option<(KeptPost, Position)>, Refused> {
         let now_ns = unix_ns();
         let key = PackKey {
             protocol: post.rules.number,
@@ -157,13 +181,22 @@ impl Posts {
                 number: known.number,
                 repeats: true,
             };
-            return Ok((kept, position.max(known.position)));
+            return Ok(Some((kept, position.max(known.position))));
+        }
+        if within.is_some_and(|within| within != pack.id) {
+            return Ok(None);
         }
         let number = pack.n_posts;
-        let name = format!("{number}.{}", post.extension);
-        records.push((pack.id, number, NAME, name.into_bytes().into()));
+        let file = match are_lines(post.rules.number) {
+            true => 0,
+            false => number,
+        };
+        if file == number {
+            let name = format!("{file}.{}", post.extension);
+            records.push((pack.id, file, NAME, name.into_bytes().into()));
+        }
         for piece in post.pieces.iter().flat_map(|bytes| bytes.chunks(PIECE)) {
-            records.push((pack.id, number, DATA, piece.into()));
+            records.push((pack.id, file, DATA, piece.into()));
             pack.n_bytes += piece.len() as u64;
         }
         let mark = Mark {
@@ -185,7 +218,7 @@ impl Posts {
             number,
             repeats: false,
         };
-        Ok((kept, position))
+        Ok(Some((kept, position)))
     }
 
     /// Finds the pack for a post, or begins one; what ends and begins goes to `records`.
@@ -199,9 +232,12 @@ impl Posts {
     ) -> Pack {
         let hour = now_ns.div_euclid(HOUR_NS);
         let open = state.packs.get(key);
-        let fits = |pack: &&Pack| {
-            pack.hour == hour && pack.n_posts < MOST_POSTS && pack.n_bytes < MOST_BYTES
+        let (most, about) = match are_lines(key.protocol) {
+            true => (MOST_LINES, INSTANCE),
+            false => (MOST_POSTS, SERVICE),
         };
+        let fits =
+            |pack: &&Pack| pack.hour == hour && pack.n_posts < most && pack.n_bytes < MOST_BYTES;
         if let Some(pack) = open.filter(fits) {
             return *pack;
         }
@@ -221,7 +257,7 @@ impl Posts {
         };
         let (kind, bytes) = opened.encode();
         records.push((pack.id, EVENTS, kind, bytes.into()));
-        for (kind, text) in [(SERVICE, &key.service), (TENANT, &key.tenant)] {
+        for (kind, text) in [(about, &key.service), (TENANT, &key.tenant)] {
             if !text.is_empty() {
                 records.push((pack.id, 0, kind, text.clone().into_bytes().into()));
             }
