@@ -6,6 +6,7 @@ import { build } from "esbuild";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const ASSETS = here("../crates/analysis/assets/");
+const APP = here("../crates/server/assets/");
 
 const options = {
   bundle: true,
@@ -32,19 +33,45 @@ async function built() {
   return files;
 }
 
-const files = await built();
-if (files.get("svg.js").includes("]]>")) throw new Error("svg.js would end the section of the picture that holds it");
-mkdirSync(ASSETS, { recursive: true });
+/** The app's script and style. */
+async function builtApp() {
+  const jsx = { jsx: "automatic", jsxImportSource: "preact" };
+  const script = await build({ ...options, ...jsx, entryPoints: [here("src/pages/app.tsx")], format: "iife" });
+  const style = await build({ ...options, entryPoints: [here("src/pages/app.css")] });
+  return new Map([
+    ["app.js", script.outputFiles[0].text],
+    ["app.css", style.outputFiles[0].text],
+  ]);
+}
+
+const isBuilt = (name) => /\.(js|css|sha256)$/.test(name);
+
+/** Names of files in a folder that are not what is built. */
+function differing(folder, files) {
+  const there = readdirSync(folder).filter(isBuilt);
+  const isSame = (name) => there.includes(name) && readFileSync(folder + name, "utf8") === files.get(name);
+  return [...new Set([...files.keys(), ...there])].filter((name) => !files.has(name) || !isSame(name));
+}
+
+function write(folder, files) {
+  mkdirSync(folder, { recursive: true });
+  for (const name of readdirSync(folder)) if (isBuilt(name) && !files.has(name)) rmSync(folder + name);
+  for (const [name, text] of files) writeFileSync(folder + name, text);
+}
+
+const folders = new Map([
+  [ASSETS, await built()],
+  [APP, await builtApp()],
+]);
+if (folders.get(ASSETS).get("svg.js").includes("]]>")) {
+  throw new Error("svg.js would end the section of the picture that holds it");
+}
 if (process.argv.includes("--check")) {
-  const there = readdirSync(ASSETS).filter((name) => /\.(js|css|sha256)$/.test(name));
-  const isSame = (name) => there.includes(name) && readFileSync(ASSETS + name, "utf8") === files.get(name);
-  const other = [...new Set([...files.keys(), ...there])].filter((name) => !files.has(name) || !isSame(name));
+  const other = [...folders].flatMap(([folder, files]) => differing(folder, files));
   if (other.length) {
-    console.error(`crates/analysis/assets is not what ui/ builds: ${other.join(", ")}; run: npm run build --prefix ui`);
+    console.error(`committed bundles are not what ui/ builds: ${other.join(", ")}; run: npm run build --prefix ui`);
     process.exit(1);
   }
 } else {
-  for (const name of readdirSync(ASSETS))
-    if (/\.(js|css|sha256)$/.test(name) && !files.has(name)) rmSync(ASSETS + name);
-  for (const [name, text] of files) writeFileSync(ASSETS + name, text);
+  for (const [folder, files] of folders) write(folder, files);
 }

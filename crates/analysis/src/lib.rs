@@ -69,6 +69,7 @@ pub mod names;
 pub mod objects;
 mod page;
 mod pauses;
+pub mod query;
 pub mod report;
 mod sandwich;
 pub mod shape;

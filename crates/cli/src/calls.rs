@@ -21,6 +21,7 @@ use crate::inputs::{OpenInput, ReadFlags};
 use crate::live::Live;
 use crate::lowered::mention;
 use crate::numbers::{count, duration, size, things};
+use crate::read_plan::RecordingReader;
 use crate::select::CallFlags;
 use crate::streams::{message, stdout, stdout_is_terminal};
 use crate::style::Style;
@@ -194,9 +195,8 @@ fn add(
     let notes = input.read(|recording| {
         let mut table = CallTable::new(query.clone());
         let notes = recording.lower(&mut table)?;
-        list.add(table.finish(), |call| CallName {
-            path: input.number - 1,
-            id: id(&recording.document, call),
+        list.add(table.finish(), |call| {
+            CallName::of(input.number - 1, recording, call)
         });
         Ok(notes)
     })?;
@@ -211,6 +211,40 @@ struct CallName {
     path: usize,
     /// What `call` takes.
     id: String,
+    /// The capture of a data folder, and what `call DATA#CAPTURE` takes.
+    capture: Option<(String, String)>,
+}
+
+impl CallName {
+    fn of(path: usize, recording: &RecordingReader<'_>, call: &Call) -> Self {
+        Self {
+            path,
+            id: id(&recording.document, call),
+            capture: in_capture(recording, call),
+        }
+    }
+}
+
+/// Returns the capture that a call of a data folder is in, and its id there.
+fn in_capture(recording: &RecordingReader<'_>, call: &Call) -> Option<(String, String)> {
+    let input = recording.input;
+    if !input.is_of_captures() {
+        return None;
+    }
+    let name = |part: usize| {
+        let part = input.parts().get(part)?;
+        part.part.name.split_once('/').map(|(capture, _)| capture)
+    };
+    let Origin {
+        part,
+        offset,
+        index,
+    } = call.origin?;
+    let part = recording.document.input_part(part)?;
+    let capture = name(part)?;
+    let first = (0..part).find(|&other| name(other) == Some(capture));
+    let part = part - first.unwrap_or(part);
+    Some((capture.to_owned(), format!("{part}.{offset}.{index}")))
 }
 
 /// The id of a call: part, offset and index of its bytes, or its number where a format has no origins.
@@ -259,7 +293,7 @@ fn print(
         for (at, calls, call, name) in list.iter() {
             let columns = columns.get(at).map_or(&[][..], Vec::as_slice);
             let path = several.then(|| path(name));
-            writeln!(out, "{}", as_json(&name.id, path, calls, call, columns))?;
+            writeln!(out, "{}", as_json(name, path, calls, call, columns))?;
         }
         return Ok(());
     }
@@ -381,9 +415,18 @@ fn text(
     }
 }
 
-fn as_json(id: &str, path: Option<&str>, calls: &Calls, call: &Call, columns: &[Column]) -> Value {
+fn as_json(
+    name: &CallName,
+    path: Option<&str>,
+    calls: &Calls,
+    call: &Call,
+    columns: &[Column],
+) -> Value {
     let mut object = Map::new();
-    object.insert("id".to_owned(), json!(id));
+    object.insert("id".to_owned(), json!(name.id));
+    if let Some((id, call)) = &name.capture {
+        object.insert("capture".to_owned(), json!({"id": id, "call": call}));
+    }
     if let Some(path) = path {
         object.insert("path".to_owned(), json!(path));
     }

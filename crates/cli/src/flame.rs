@@ -36,6 +36,9 @@ pub(crate) struct Options {
     /// File to write, `.svg`, `.html` or, for Datakit's flame graph, `.json`; `-` writes SVG to standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
+    /// With `-o -`: write HTML to standard output.
+    #[arg(long, requires = "output")]
+    html: bool,
     #[command(flatten)]
     drawn: OutputFileFlags,
     /// Callers at the bottom.
@@ -75,7 +78,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         .unwrap_or_else(|| format!("{name}.svg"));
     let extension = Path::new(&output).extension();
     let is_page = match extension.and_then(|extension| extension.to_str()) {
-        _ if output == "-" => false,
+        _ if output == "-" => options.html,
         Some("svg") => false,
         Some("html" | "htm") => true,
         _ => {

@@ -2,6 +2,7 @@
 
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
+mod answers;
 mod args;
 mod asked;
 mod attach;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use traceloom_formats::{cdt, heph, tptp};
 use traceloom_input::captures::DEFAULT;
-use traceloom_server::{HttpOptions, Listen, Reload, SealRules, Stop, TlsOptions, serve};
+use traceloom_server::{Answers, HttpOptions, Listen, Reload, SealRules, Stop, TlsOptions, serve};
 
 use crate::Outcome;
 use crate::args::Common;
@@ -286,6 +286,7 @@ fn collector(options: &Options) -> traceloom_server::Options {
         http: requests(&options.http),
         otlp_grpc: requests(&options.otlp_grpc),
         upload_bytes: options.upload_bytes,
+        answers: Some(Answers(crate::answers::command)),
         allow_remote: options.allow_remote,
         connections: options.connections,
         unwanted: options.refuse_namespace.clone(),

@@ -97,6 +97,11 @@ fn report() {
     run("report.mjs", &[SHOP]);
 }
 
+#[test]
+fn app() {
+    run("app.mjs", &[SHOP]);
+}
+
 /// Captures of every producer.
 const CAPTURES: [&str; 12] = [
     "datakit/dk_ddtrace_python.pprof",

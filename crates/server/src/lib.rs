@@ -3,6 +3,7 @@
 //! - [`serve`] runs listeners until a [`Stop`] says so.
 //! - [`Sealer`] turns what the log has into chunks and manifests, and [`ask`] has captures pinned and deleted.
 //! - [`send`] is the other end: it plays senders, for tests, demonstrations and measurements.
+//! - [`Question`] is what pages and programs ask of the captures, and [`Answers`] who answers.
 //! - [`attach`] controls an agent that waits for a client, and [`play`] is such an agent.
 //!
 //! A connection is one task with one budget. What a session is, and what it stores, is a protocol's
@@ -22,6 +23,7 @@ mod latencies;
 mod post;
 mod posts;
 mod push;
+mod questions;
 mod seal;
 mod send;
 mod serve;
@@ -40,6 +42,7 @@ pub use error::Error;
 pub use latencies::Latencies;
 pub use post::{PostOptions, PostRequest, post};
 pub use push::{PushFile, PushOptions, Pushed, push};
+pub use questions::{Answers, Page, Question};
 pub use seal::{Request, SealLog, SealRules, Sealer, ask};
 pub use send::{Ledger, SendOptions, Sent, Streams, send};
 pub use serve::{HttpOptions, Listen, Options, check, serve};

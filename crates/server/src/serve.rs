@@ -21,6 +21,7 @@ use crate::datagrams::DatagramListener;
 use crate::http::{self, Agents, Http, Uploads};
 use crate::journal::Journal;
 use crate::posts::Posts;
+use crate::questions::Answers;
 use crate::seal::{SealRules, SealThread, Told};
 use crate::session_ids::SessionIds;
 use crate::tls::{Socket, TlsKeys, TlsOptions, handshake};
@@ -42,6 +43,8 @@ pub struct Options {
     pub otlp_grpc: Option<HttpOptions>,
     /// Bytes that an upload may have.
     pub upload_bytes: u64,
+    /// Who answers questions about what was received.
+    pub answers: Option<Answers>,
     /// It may listen where other machines reach it, although senders do not say who they are.
     pub allow_remote: bool,
     /// Connections at a time.
@@ -309,6 +312,7 @@ impl Collector<'_> {
         let mut ended = Ok(());
         let mut accepting = JoinSet::new();
         let (connected, mut connections) = mpsc::channel(16);
+        let mut send_to = Vec::new();
         for listener in &self.options.listeners {
             let protocol = listener.protocol;
             let name = protocol.captures.name;
@@ -329,6 +333,8 @@ impl Collector<'_> {
                 unwanted: self.options.unwanted.clone(),
             });
             let purpose = Purpose::Session(shared);
+            let scheme = if listener.tls { "s" } else { "" };
+            send_to.push((name, format!("{name}{scheme}://{address}")));
             let keys = self.keys.clone().filter(|_| listener.tls);
             accepting.spawn(accept(socket, purpose, keys, connected.clone()));
         }
@@ -346,6 +352,10 @@ impl Collector<'_> {
             agents: Arc::new(Agents::default()),
             bodies: http::room_for_bodies(),
             looks: http::turns_to_look(),
+            data: self.options.data.clone(),
+            answers: self.options.answers,
+            send_to: send_to.into(),
+            workers: http::Workers::default(),
         };
         let sides = [
             (&self.options.http, http::Version::Http1),

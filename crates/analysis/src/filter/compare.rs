@@ -187,7 +187,7 @@ impl Operand {
                 let since = number.filter(|number| number.time && number.nano % ExactDecimal::SCALE == 0);
                 let since =
                     since.and_then(|number| i64::try_from(number.nano / ExactDecimal::SCALE).ok());
-                let point = super::time::point(text).or(since);
+                let point = super::time::moment(text).or(since);
                 point.map(|ns| Self::Number(ExactDecimal::whole(ns))).ok_or_else(|| {
                     let expected = "expected a time, such as 2026-03-01T12:00:00Z, '2026-03-01 12:00' or \
                                     nanoseconds since 1970";

@@ -31,7 +31,7 @@ pub(crate) use rules::class_and_method;
 pub use rules::{Pattern, RuleError, rules};
 pub(crate) use sample::{EventFilter, SampleFilter};
 pub use selection::{CallOfRow, Selection};
-pub use time::is_timestamp;
+pub use time::{is_timestamp, moment};
 
 use std::borrow::Cow;
 use std::fmt;

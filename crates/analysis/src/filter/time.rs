@@ -20,7 +20,8 @@ pub const fn is_timestamp(ns: i64) -> bool {
 
 /// Reads nanoseconds since 1970, in 18 digits or more, or a date, with a time of day or without, in
 /// UTC unless a zone stands behind: `2026-03-01`, `2026-03-01T12:00:00.5Z`, `2026-03-01 12:00+02:00`.
-pub(super) fn point(text: &str) -> Option<i64> {
+#[must_use]
+pub fn moment(text: &str) -> Option<i64> {
     if let Ok(ns) = text.parse() {
         return Some(ns).filter(|&ns| is_timestamp(ns));
     }
@@ -107,31 +108,31 @@ fn offset(zone: &str) -> Option<i128> {
 
 #[cfg(test)]
 mod tests {
-    use super::point;
+    use super::moment;
 
     #[test]
     fn dates_are_read_exactly() {
-        assert_eq!(point("1970-01-01"), Some(0));
+        assert_eq!(moment("1970-01-01"), Some(0));
         assert_eq!(
-            point("2026-03-01T12:00:00Z"),
+            moment("2026-03-01T12:00:00Z"),
             Some(1_772_366_400_000_000_000)
         );
-        assert_eq!(point("2026-03-01 12:00"), Some(1_772_366_400_000_000_000));
+        assert_eq!(moment("2026-03-01 12:00"), Some(1_772_366_400_000_000_000));
         assert_eq!(
-            point("2026-03-01T14:00+02:00"),
-            Some(1_772_366_400_000_000_000)
-        );
-        assert_eq!(
-            point("2026-03-01T07:30:00-0430"),
+            moment("2026-03-01T14:00+02:00"),
             Some(1_772_366_400_000_000_000)
         );
         assert_eq!(
-            point("2024-02-29T23:59:59.999999999Z"),
+            moment("2026-03-01T07:30:00-0430"),
+            Some(1_772_366_400_000_000_000)
+        );
+        assert_eq!(
+            moment("2024-02-29T23:59:59.999999999Z"),
             Some(1_709_251_199_999_999_999)
         );
-        assert_eq!(point("1969-12-31T23:59:59Z"), Some(-1_000_000_000));
+        assert_eq!(moment("1969-12-31T23:59:59Z"), Some(-1_000_000_000));
         assert_eq!(
-            point("1772366400000000000"),
+            moment("1772366400000000000"),
             Some(1_772_366_400_000_000_000)
         );
         for wrong in [
@@ -154,7 +155,7 @@ mod tests {
             "9999-01-01",
             "2026-03-01é12:00",
         ] {
-            assert_eq!(point(wrong), None, "{wrong}");
+            assert_eq!(moment(wrong), None, "{wrong}");
         }
     }
 }

@@ -8,7 +8,7 @@ use traceloom_analysis::calls::{CallList, CallState, CallTable, Column};
 use traceloom_analysis::names::ShortNames;
 use traceloom_input::Growth;
 
-use super::{Options, as_json, id, text};
+use super::{CallName, Options, as_json, text};
 use crate::Outcome;
 use crate::inputs::ReadFlags;
 use crate::live::Live;
@@ -98,7 +98,7 @@ impl<'o> Lines<'o> {
             let notes = input.read(|recording| {
                 let mut table = CallTable::new(query.clone());
                 let notes = recording.lower(&mut table)?;
-                list.add(table.finish(), |call| id(&recording.document, call));
+                list.add(table.finish(), |call| CallName::of(0, recording, call));
                 Ok(notes)
             })?;
             if is_last {
@@ -107,14 +107,15 @@ impl<'o> Lines<'o> {
         }
         let list = list.finish();
         let mut out = stdout();
-        for (_, calls, call, id) in list.iter() {
+        for (_, calls, call, name) in list.iter() {
+            let id = &name.id;
             let runs = call.state() == CallState::Running;
             if (runs && !is_last) || !self.listed.insert(id.clone()) {
                 continue;
             }
             if self.options.table.json {
                 let columns = self.options.columns(calls);
-                writeln!(out, "{}", as_json(id, None, calls, call, &columns))?;
+                writeln!(out, "{}", as_json(name, None, calls, call, &columns))?;
                 self.columns.get_or_insert_default();
                 continue;
             }

@@ -22,8 +22,8 @@ export function traceloom(...args) {
 /** What `--json` of a view printed, a value a line. */
 export const json = (...args) => traceloom(...args).trim().split('\n').map((line) => JSON.parse(line));
 
-/** Opens pages, one after another, and fails for any error and any request beside the files themselves. */
-export async function browse(work, options = {}) {
+/** Opens pages, one after another, and fails for any error and any request beside the files themselves or an origin. */
+export async function browse(work, { origin = 'file://', ...options } = {}) {
   const browser = await chromium.launch({ executablePath: TRACELOOM_CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] });
   try {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
@@ -32,7 +32,7 @@ export async function browse(work, options = {}) {
     page.on('pageerror', (error) => faults.push(String(error)));
     page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
     page.on('dialog', (dialog) => { faults.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
-    page.on('request', (request) => request.url().startsWith('file:') || faults.push(`request: ${request.url()}`));
+    page.on('request', (request) => request.url().startsWith(origin) || request.url() === 'data:,' || faults.push(`request: ${request.url()}`));
     await work(page, (name, hash = '') => page.goto(`file://${file(name)}${hash}`));
     assert.deepEqual(faults, []);
   } finally {

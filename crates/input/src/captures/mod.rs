@@ -7,6 +7,7 @@
 
 mod builder;
 mod bytes;
+mod chosen;
 mod chunk;
 mod event;
 mod folder;
@@ -20,6 +21,7 @@ pub mod upload;
 
 pub use builder::{CaptureBuilder, SealDraft, UnsealedPart};
 pub use bytes::CapturedBytes;
+pub use chosen::ChosenCaptures;
 pub use chunk::{CHUNK_BYTES, ChunkEncoder, ChunkRef, ContentHash};
 pub use event::{EVENTS, Event, SealReason};
 pub use folder::{CaptureDisks, DEFAULT, DataFolder, Lock, ReaderLease};

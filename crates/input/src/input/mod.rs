@@ -16,8 +16,8 @@ use traceloom_model::{Flow, Limits, Note};
 
 use crate::intake::Intake;
 use crate::store::{Store, StoredBytes, piece_starts};
-use crate::{Error, Progress, Streams, Unknown, Wrapper, detect, streams};
-use named::{file_parts, folder_parts, opened};
+use crate::{Error, Progress, Streams, Unknown, Wrapper, captures, detect, streams};
+use named::{chosen_parts, file_parts, folder_parts, opened};
 
 /// Bytes a format sees when it is asked whether a part is its own.
 const PROBED: usize = 64 << 10;
@@ -71,6 +71,8 @@ pub struct Input {
     /// The folder that names of parts count from, empty inside of archives.
     location: String,
     folder: bool,
+    /// The parts are those of captures, whose ids their names begin with.
+    of_captures: bool,
     parts: Vec<InputPart>,
     sets: Vec<(Option<&'static Format>, Vec<usize>)>,
     unread: Vec<Error>,
@@ -78,7 +80,8 @@ pub struct Input {
 }
 
 impl Input {
-    /// Opens a file, a folder, a zip archive, a pipe, or standard input for `-`.
+    /// Opens a file, a folder, an archive, a pipe, standard input for `-`, or captures of a collector's data folder for
+    /// `DATA#ID`.
     ///
     /// # Errors
     /// When the path cannot be read. Bytes that no format knows are not an error: they are a part
@@ -86,11 +89,12 @@ impl Input {
     pub fn open(path: &str, options: &OpenOptions) -> Result<Self, Error> {
         let progress = Progress::default();
         let intake = Arc::new(Intake::new(options.limits, options.opening.clone()));
-        let folder = path != "-" && Path::new(path).is_dir();
-        let (mut stored, unread) = if folder {
-            folder_parts(path, &intake)?
-        } else {
-            (file_parts(path, options, &intake)?, Vec::new())
+        let chosen = captures::ChosenCaptures::of(path);
+        let folder = chosen.is_some() || (path != "-" && Path::new(path).is_dir());
+        let (mut stored, unread) = match &chosen {
+            Some(chosen) => (chosen_parts(chosen, &intake)?, Vec::new()),
+            None if folder => folder_parts(path, &intake)?,
+            None => (file_parts(path, options, &intake)?, Vec::new()),
         };
         let archived = stored.len() > 1
             || stored
@@ -119,6 +123,8 @@ impl Input {
                 location(path, folder)
             },
             folder: folder || archived,
+            of_captures: chosen.is_some()
+                || (folder && captures::DataFolder::is_at(Path::new(path))),
             parts,
             sets: Vec::new(),
             unread,
@@ -149,6 +155,12 @@ impl Input {
     #[must_use]
     pub fn is_folder(&self) -> bool {
         self.folder
+    }
+
+    /// Returns true if the parts are those of captures, whose ids their names begin with.
+    #[must_use]
+    pub fn is_of_captures(&self) -> bool {
+        self.of_captures
     }
 
     /// Returns the parts, in the order of their names.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use traceloom_formats::damage;
 
+use crate::captures::{CaptureId, ChosenCaptures};
 use crate::intake::Intake;
 use crate::spool::Spool;
 use crate::store::{Store, StoredBytes, piece_starts};
@@ -18,7 +19,7 @@ pub(super) type Named = Vec<(String, StoredBytes)>;
 /// Takes in the files of a folder; what cannot be read is in the second list.
 pub(super) fn folder_parts(path: &str, intake: &Arc<Intake>) -> Result<(Named, Vec<Error>), Error> {
     if captures::DataFolder::is_at(Path::new(path)) {
-        return Ok((captured_parts(path, intake)?, Vec::new()));
+        return Ok((captured_parts(Path::new(path), None, intake)?, Vec::new()));
     }
     let walk::Listing {
         files, mut unread, ..
@@ -50,12 +51,30 @@ fn opened_if_possible(
     }
 }
 
-/// Takes in the captures of a collector's data folder, those too that are being sent.
-fn captured_parts(path: &str, intake: &Arc<Intake>) -> Result<Named, Error> {
-    let folder = captures::DataFolder::open(Path::new(path))?;
-    let captures = captures::Captures::read(&folder)?;
+/// Takes in the captures that a path names.
+pub(super) fn chosen_parts(chosen: &ChosenCaptures, intake: &Arc<Intake>) -> Result<Named, Error> {
+    captured_parts(&chosen.folder, Some(&chosen.ids), intake)
+}
+
+/// Takes in captures of a collector's data folder, all unless some are `chosen`, those too that are being sent.
+fn captured_parts(
+    folder: &Path,
+    chosen: Option<&[CaptureId]>,
+    intake: &Arc<Intake>,
+) -> Result<Named, Error> {
+    let path = folder.display().to_string();
+    let folder = captures::DataFolder::open(folder)?;
+    let mut captures = captures::Captures::read(&folder)?;
+    if let Some(ids) = chosen {
+        let has = |id: &CaptureId| captures.list.iter().any(|capture| capture.id == *id);
+        if let Some(missing) = ids.iter().find(|id| !has(id)) {
+            let text = format!("there is no capture {missing}; `traceloom captures ls` lists them");
+            return Err(Error::about(&path, text));
+        }
+        captures.list.retain(|capture| ids.contains(&capture.id));
+    }
     let spool = Spool::Captures(captures.bytes.clone());
-    let whole = StoredBytes::new(path.to_owned(), Store::Spooled(spool.clone()), spool.size());
+    let whole = StoredBytes::new(path.clone(), Store::Spooled(spool.clone()), spool.size());
     let whole = Arc::new(whole.of(intake));
     let mut parts = Vec::new();
     for capture in captures.list {

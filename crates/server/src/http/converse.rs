@@ -55,10 +55,10 @@ impl Version {
     pub(crate) fn settings(self, address: SocketAddr, tls: bool) -> String {
         match (self, tls) {
             (Self::Http1, false) => format!(
-                "http on {address}: traceloom push FILE --to http://{address}; metrics at /metrics"
+                "http on {address}: traceloom push FILE --to http://{address}; pages at http://{address}/, metrics at /metrics"
             ),
             (Self::Http1, true) => format!(
-                "http over TLS on {address}: traceloom push FILE --to https://{address} --tls-ca CA; metrics at /metrics"
+                "http over TLS on {address}: traceloom push FILE --to https://{address} --tls-ca CA; pages at https://{address}/, metrics at /metrics"
             ),
             (Self::Http2, false) => {
                 format!("otlp-grpc on {address}: OTEL_EXPORTER_OTLP_ENDPOINT=http://{address}")

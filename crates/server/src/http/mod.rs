@@ -11,10 +11,12 @@ mod otlp;
 mod pyroscope;
 mod sender;
 mod upload;
+mod views;
 mod zipkin;
 mod zorka;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,11 +32,13 @@ use tokio::sync::Semaphore;
 use crate::counts::ListenerCounts;
 use crate::journal::Journal;
 use crate::posts::Posts;
+use crate::questions::Answers;
 use crate::session_ids::SessionIds;
 use crate::tokens::{Right, Tokens};
 use crate::{Counts, Stop};
 pub(crate) use converse::{Version, converse};
 pub(crate) use upload::Uploads;
+pub(crate) use views::Workers;
 pub(crate) use zorka::Agents;
 
 /// Returns the room for bodies that are being received.
@@ -73,6 +77,13 @@ pub(crate) struct Http {
     pub(crate) bodies: Arc<Semaphore>,
     /// Turns of messages that are looked at.
     pub(crate) looks: Arc<Semaphore>,
+    /// The data folder.
+    pub(crate) data: PathBuf,
+    /// Who answers questions about it.
+    pub(crate) answers: Option<Answers>,
+    pub(crate) workers: Workers,
+    /// What `traceloom send` takes for each listener of sessions, by the protocol's name.
+    pub(crate) send_to: Arc<[(&'static str, String)]>,
 }
 
 /// Returns the routes of gRPC.
@@ -89,9 +100,11 @@ pub(crate) fn routes(http: &Arc<Http>) -> Router {
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready))
         .route("/info", get(datakit::info))
+        .merge(views::pages())
         .route_layer(guarded(None));
     let read = Router::new()
         .route("/metrics", get(metrics::text))
+        .merge(views::routes())
         .route_layer(guarded(Some(Right::Read)));
     let upload = Router::new()
         .route("/api/v1/upload", post(upload::create))

@@ -1,0 +1,50 @@
+use super::*;
+
+fn read(pairs: &[(&str, &str)]) -> Result<Query, QueryError> {
+    Query::of(pairs.iter().copied())
+}
+
+#[test]
+fn what_is_read_is_what_is_written() {
+    let pairs = [
+        ("q", "duration > 1s and not error"),
+        ("svc", "shop"),
+        ("svc", "stock & co"),
+        ("capture", "1-7"),
+        ("from", "2026-03-14T04:51:47.604Z"),
+        ("to", "2026-03-14T04:55:00Z"),
+        ("sort", "-duration"),
+        ("cols", "start,title"),
+        ("n", "50"),
+    ];
+    let query = read(&pairs).unwrap();
+    assert_eq!(query.services, ["shop", "stock & co"]);
+    assert_eq!(query.from, Some(1_773_463_907_604_000_000));
+    assert_eq!(query.columns, ["start", "title"]);
+    let written = query.pairs();
+    let again: Vec<(&str, &str)> = written
+        .iter()
+        .map(|(name, text)| (*name, text.as_str()))
+        .collect();
+    assert_eq!(read(&again).unwrap(), query);
+    assert!(Query::default().pairs().is_empty());
+    assert_eq!(read(&[("view", "tree")]).unwrap(), Query::default());
+}
+
+#[test]
+fn wrong_texts_say_which_and_why() {
+    for (pairs, name) in [
+        (vec![("q", "duration > ")], "q"),
+        (vec![("from", "yesterday")], "from"),
+        (vec![("to", "17")], "to"),
+        (vec![("sort", "-")], "sort"),
+        (vec![("n", "0")], "n"),
+        (vec![("n", "10001")], "n"),
+        (vec![("from", "2026-03-02"), ("to", "2026-03-01")], "to"),
+    ] {
+        let error = read(&pairs).unwrap_err();
+        assert_eq!(error.name, name, "{pairs:?}");
+        assert!(!error.message.is_empty());
+    }
+    assert!(read(&[("q", "duration > ")]).unwrap_err().column.is_some());
+}

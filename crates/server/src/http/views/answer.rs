@@ -1,0 +1,302 @@
+//! Runs the command that answers a question, and passes on what it prints.
+
+use std::io;
+use std::pin::Pin;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use bytes::BytesMut;
+use hyper::body::Frame;
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+use super::problem;
+use crate::http::Http;
+use crate::questions::Question;
+
+/// Questions that are answered at a time; more wait for their turn.
+const AT_A_TIME: usize = 2;
+/// Time for an answer, with the wait for a turn.
+const LONGEST: Duration = Duration::from_secs(120);
+/// Bytes that a process which answers may hold.
+const MEMORY: u64 = 4 << 30;
+/// Bytes of what it says on standard error that are passed on.
+const SAID: u64 = 16 << 10;
+/// Bytes of a page.
+const LARGEST_PAGE: u64 = 256 << 20;
+
+/// Turns of questions.
+#[derive(Clone)]
+pub(crate) struct Workers(Arc<Semaphore>);
+
+impl Default for Workers {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(AT_A_TIME)))
+    }
+}
+
+/// What an answer looks like.
+#[derive(Clone, Copy)]
+pub(super) enum Form {
+    /// `{"rows": […], "messages": […]}`: a JSON value a line of what is printed.
+    Rows,
+    /// A page as it is.
+    Page,
+}
+
+/// Answers a question.
+pub(super) async fn answered(http: &Arc<Http>, question: &Question, form: Form) -> Response {
+    let run = tokio::time::timeout(LONGEST, begun(http, question)).await;
+    let running = match run {
+        Ok(Ok(running)) => running,
+        Ok(Err(response)) => return response,
+        Err(_) => {
+            let detail = json!({"detail": "other questions are being answered; ask again"});
+            let mut busy = problem(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many questions",
+                &detail,
+            );
+            let later = HeaderValue::from_static("10");
+            busy.headers_mut().insert(header::RETRY_AFTER, later);
+            return busy;
+        }
+    };
+    match form {
+        Form::Rows => rows(running).await,
+        Form::Page => page(running).await,
+    }
+}
+
+/// A process that answers, and its turn.
+struct Running {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    said: tokio::task::JoinHandle<Vec<String>>,
+    _turn: OwnedSemaphorePermit,
+}
+
+/// Waits for a turn and starts the process; it is ended when the answer is dropped.
+async fn begun(http: &Http, question: &Question) -> Result<Running, Response> {
+    let failed = |detail: String| {
+        let detail = json!({"detail": detail});
+        problem(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the question is not answered",
+            &detail,
+        )
+    };
+    let Some(answers) = http.answers else {
+        let detail = json!({"detail": "this collector only receives"});
+        return Err(problem(
+            StatusCode::NOT_FOUND,
+            "nobody answers questions here",
+            &detail,
+        ));
+    };
+    let turn = http.workers.0.clone().acquire_owned().await;
+    let turn = turn.map_err(|error| failed(error.to_string()))?;
+    let command = (answers.0)(&http.data, question).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            let detail = json!({"detail": error.to_string()});
+            problem(
+                StatusCode::NOT_FOUND,
+                "there is nothing of the kind",
+                &detail,
+            )
+        }
+        _ => failed(error.to_string()),
+    })?;
+    let mut command = Command::from(command);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+    bound(&child);
+    let (Some(out), Some(err)) = (child.stdout.take(), child.stderr.take()) else {
+        return Err(failed("the process has no output".to_owned()));
+    };
+    let said = tokio::spawn(async move {
+        let mut said = Vec::new();
+        let mut err = err;
+        let _ = (&mut err).take(SAID).read_to_end(&mut said).await;
+        // The rest is read too: a process that cannot say more would wait.
+        let _ = tokio::io::copy(&mut err, &mut tokio::io::sink()).await;
+        let said = String::from_utf8_lossy(&said);
+        let lines = said.lines().map(|line| {
+            let line = line.strip_prefix("traceloom: ").unwrap_or(line);
+            line.to_owned()
+        });
+        lines.collect()
+    });
+    Ok(Running {
+        child,
+        out: BufReader::new(out),
+        said,
+        _turn: turn,
+    })
+}
+
+/// Bounds what a process takes: it goes before the one that receives, whatever it meets.
+fn bound(child: &Child) {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let Some(id) = child.id().and_then(|id| i32::try_from(id).ok()) else {
+        return;
+    };
+    for (resource, most) in [
+        (Resource::Data, MEMORY),
+        (Resource::Cpu, LONGEST.as_secs() * 2),
+    ] {
+        let limit = Rlimit {
+            current: Some(most),
+            maximum: Some(most),
+        };
+        // A system that refuses answers all the same.
+        let _ = prlimit(Pid::from_raw(id), resource, limit);
+    }
+    let _ = std::fs::write(format!("/proc/{id}/oom_score_adj"), "1000");
+}
+
+impl Running {
+    /// Waits for the end; returns whether nothing was wrong, and what was said.
+    async fn end(mut self) -> (bool, Vec<String>) {
+        let status = self.child.wait().await;
+        let said = self.said.await.unwrap_or_default();
+        (status.is_ok_and(|status| status.success()), said)
+    }
+}
+
+/// Answers with the lines, each a JSON value, as they come.
+async fn rows(running: Running) -> Response {
+    let (first, running) = match begins(running).await {
+        Ok(begun) => begun,
+        Err(response) => return response,
+    };
+    if !first.is_empty() {
+        return streamed("application/json", |send| write_rows(running, first, send));
+    }
+    let (is_well, messages) = running.end().await;
+    if !is_well {
+        return unanswered(&messages);
+    }
+    let nothing = json!({"rows": [], "messages": messages});
+    crate::http::answer(StatusCode::OK, &nothing)
+}
+
+/// Answers with a page as it is.
+async fn page(running: Running) -> Response {
+    let (first, running) = match begins(running).await {
+        Ok(begun) => begun,
+        Err(response) => return response,
+    };
+    if first.is_empty() {
+        let (_, messages) = running.end().await;
+        return unanswered(&messages);
+    }
+    let kind = "text/html; charset=utf-8";
+    let mut response = streamed(kind, |send| write_page(running, first, send));
+    // The page brings a policy of its own, by the hashes of what is in it.
+    let frame = HeaderValue::from_static("frame-ancestors 'self'");
+    response
+        .headers_mut()
+        .insert(header::CONTENT_SECURITY_POLICY, frame);
+    response
+}
+
+/// Waits for the first line.
+async fn begins(mut running: Running) -> Result<(Vec<u8>, Running), Response> {
+    let mut first = Vec::new();
+    match tokio::time::timeout(LONGEST, running.out.read_until(b'\n', &mut first)).await {
+        Ok(Ok(_)) => Ok((first, running)),
+        _ => {
+            let detail = json!({"detail": "it took too long; choose less"});
+            let title = "the question is not answered";
+            Err(problem(StatusCode::GATEWAY_TIMEOUT, title, &detail))
+        }
+    }
+}
+
+fn unanswered(messages: &[String]) -> Response {
+    let detail = json!({"detail": messages.join("; ")});
+    let title = "the question is not answered";
+    problem(StatusCode::UNPROCESSABLE_ENTITY, title, &detail)
+}
+
+type Sender = mpsc::Sender<io::Result<Bytes>>;
+
+async fn write_rows(running: Running, first: Vec<u8>, send: Sender) -> Option<()> {
+    let mut running = running;
+    let mut line = first;
+    let mut before: &[u8] = b"{\"rows\":[";
+    while !line.is_empty() {
+        let row = [before, line.trim_ascii_end()].concat();
+        send.send(Ok(row.into())).await.ok()?;
+        before = b",\n";
+        line.clear();
+        running.out.read_until(b'\n', &mut line).await.ok()?;
+    }
+    let (_, messages) = running.end().await;
+    let end = json!({"messages": messages}).to_string();
+    let end = format!("],{}\n", end.trim_start_matches('{'));
+    send.send(Ok(end.into())).await.ok()
+}
+
+async fn write_page(running: Running, first: Vec<u8>, send: Sender) -> Option<()> {
+    const PIECE: usize = 64 << 10;
+    let mut running = running;
+    send.send(Ok(first.into())).await.ok()?;
+    let mut left = LARGEST_PAGE;
+    while left > 0 {
+        let mut piece = BytesMut::with_capacity(PIECE);
+        let read = running.out.read_buf(&mut piece).await.ok()?;
+        if read == 0 {
+            return Some(());
+        }
+        left = left.saturating_sub(read as u64);
+        send.send(Ok(piece.freeze())).await.ok()?;
+    }
+    None
+}
+
+/// Answers with what `write` sends. It is dropped, and the process ended, when the reader goes away or takes too long.
+fn streamed<W>(kind: &'static str, write: impl FnOnce(Sender) -> W) -> Response
+where
+    W: Future<Output = Option<()>> + Send + 'static,
+{
+    let (send, receive) = mpsc::channel(4);
+    let written = write(send.clone());
+    tokio::spawn(async move {
+        if !matches!(tokio::time::timeout(LONGEST, written).await, Ok(Some(()))) {
+            // Half an answer ends as one: the connection is cut.
+            let error = io::Error::other("the answer did not come to its end");
+            let _ = send.send(Err(error)).await;
+        }
+    });
+    let kind = (header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    ([kind], Body::new(Pieces(receive))).into_response()
+}
+
+/// A body that comes in pieces.
+struct Pieces(mpsc::Receiver<io::Result<Bytes>>);
+
+impl hyper::body::Body for Pieces {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let piece = self.0.poll_recv(context);
+        piece.map(|piece| piece.map(|piece| piece.map(Frame::data)))
+    }
+}

@@ -1,0 +1,56 @@
+//! The pages themselves: a frame, a script and a style, without data.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+
+use crate::http::Http;
+
+const FRAME: &str = include_str!("../../../assets/app.html");
+const SCRIPT: &str = include_str!("../../../assets/app.js");
+const STYLE: &str = include_str!("../../../assets/app.css");
+
+/// What pages may do: their own script and style, their own API, and pages of drawings in frames.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; \
+    img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+pub(super) fn routes() -> Router<Arc<Http>> {
+    let frame = || async { asset("text/html; charset=utf-8", FRAME) };
+    Router::new()
+        .route("/", get(frame))
+        .route("/calls", get(frame))
+        .route("/captures", get(frame))
+        .route("/draw", get(frame))
+        .route(
+            "/app.js",
+            get(|| async { asset("text/javascript; charset=utf-8", SCRIPT) }),
+        )
+        .route(
+            "/app.css",
+            get(|| async { asset("text/css; charset=utf-8", STYLE) }),
+        )
+}
+
+fn asset(kind: &'static str, text: &'static str) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            HeaderValue::from_static(POLICY),
+        ),
+        (
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        ),
+        (
+            header::REFERRER_POLICY,
+            HeaderValue::from_static("no-referrer"),
+        ),
+        // Another version of the program has other pages.
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+    ];
+    (headers, text).into_response()
+}

@@ -1,0 +1,37 @@
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { Address, onAddress } from "../app/address";
+import { CallsPage } from "../app/calls";
+import { CapturesPage } from "../app/captures";
+import { DrawPage } from "../app/draw";
+import { Top } from "../app/frame";
+import { Now } from "../app/now";
+
+function App() {
+  const [address, setAddress] = useState(Address.now);
+  useEffect(() => onAddress(() => setAddress(Address.now())), []);
+  useEffect(() => {
+    const page = address.page.slice(1) || "now";
+    document.title = `${page} · traceloom`;
+  }, [address]);
+  const page = () => {
+    switch (address.page) {
+      case "/calls":
+        return <CallsPage address={address} />;
+      case "/captures":
+        return <CapturesPage address={address} />;
+      case "/draw":
+        return <DrawPage address={address} />;
+      default:
+        return <Now />;
+    }
+  };
+  return (
+    <>
+      <Top address={address} />
+      {page()}
+    </>
+  );
+}
+
+render(<App />, document.body);
