@@ -17,6 +17,7 @@ mod columnar;
 mod command;
 mod completions;
 mod convert;
+mod demo;
 mod diff;
 mod dimension;
 mod dump;

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -12,6 +12,7 @@ use traceloom_server::{Answers, HttpOptions, Listen, Reload, SealRules, Stop, Tl
 
 use crate::Outcome;
 use crate::args::Common;
+use crate::demo::Demo;
 use crate::serve_config::with_environment;
 use crate::streams::{message, stdout};
 
@@ -24,6 +25,7 @@ use crate::streams::{message, stdout};
 #[command(mut_args(with_environment), args_override_self = true)]
 #[command(after_help = "Examples:\n  \
     traceloom serve\n  \
+    traceloom serve --demo\n  \
     traceloom serve --data /var/lib/traceloom --cdt 127.0.0.1:1715\n  \
     traceloom push app.jfr\n  \
     traceloom send streams/ --to cdt://127.0.0.1:1715\n  \
@@ -45,6 +47,10 @@ pub(crate) struct Options {
     /// Data folder; it is made where there is none, readable by its owner alone.
     #[arg(long, value_name = "DIR", default_value = DEFAULT)]
     data: PathBuf,
+    /// Send half a minute of a made-up web shop to the listeners, so that a first look is not empty. Without --data it is kept in a
+    /// folder that goes with the collector.
+    #[arg(long)]
+    demo: bool,
     /// Where to listen for CDT agents, one or more addresses with commas between; port 0 takes a free one, and `off`
     /// does not listen. `tls:` or `plain:` before an address chooses; without, it is TLS where there is a certificate.
     /// The same holds for the other addresses.
@@ -233,16 +239,26 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let stop = Stop::default();
     let asked = stop.clone();
     crate::interrupt::stop_with(move || asked.now());
-    let settings = collector(options);
+    let mut settings = collector(options);
+    let mut demo = options.demo.then(Demo::new).transpose()?;
+    if let Some(demo) = &demo
+        && options.data == Path::new(DEFAULT)
+    {
+        settings.data = demo.data();
+        message!("a demonstration: what is received is gone at the end; --data DIR keeps it");
+    }
     if let Some(tls) = &settings.tls {
         let reload = tls.reload.clone();
         crate::interrupt::reload_with(move || reload.now());
     }
-    let data = options.data.display().to_string();
+    let data = settings.data.display().to_string();
     let mut listening = |line: &str| {
         let mut out = stdout();
         // A reader of standard output that went away is no reason to stop collecting.
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+        if let Some(demo) = &mut demo {
+            demo.send_to(line);
+        }
     };
     let counts = serve(&settings, &stop, &mut listening, &mut |event| {
         message!("{event}");
