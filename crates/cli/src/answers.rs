@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use traceloom_analysis::query::Query;
@@ -18,7 +18,7 @@ const LONGEST_ARGUMENT: usize = 100 << 10;
 /// # Errors
 /// When the program does not find itself, or the data folder cannot be read.
 pub(crate) fn command(data: &Path, question: &Question) -> io::Result<Command> {
-    let mut command = Command::new(std::env::current_exe()?);
+    let mut command = Command::new(program()?);
     match question {
         Question::Captures => command.args(["captures", "ls", "--json"]).arg(data),
         Question::Contents(id) => command
@@ -58,6 +58,15 @@ pub(crate) fn command(data: &Path, question: &Question) -> io::Result<Command> {
         }
     };
     Ok(command)
+}
+
+/// Returns this program, by a name that stays true when another version takes the place of its file.
+pub(crate) fn program() -> io::Result<PathBuf> {
+    const OWN: &str = "/proc/self/exe";
+    match Path::new(OWN).exists() {
+        true => Ok(OWN.into()),
+        false => std::env::current_exe(),
+    }
 }
 
 /// Adds what a query chooses: the path, the filter, the stretch of time.

@@ -129,7 +129,7 @@ fn made(folder: &Path, format: Option<&str>, file: &str) -> Result<PathBuf, Stri
 
 /// Runs this program; fails with what it said last.
 fn traceloom(arguments: &[&str]) -> Result<(), String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let program = crate::answers::program().map_err(|error| error.to_string())?;
     let run = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
@@ -140,5 +140,6 @@ fn traceloom(arguments: &[&str]) -> Result<(), String> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&run.stderr);
-    Err(said.lines().last().unwrap_or("it failed").to_owned())
+    let last = said.lines().last().unwrap_or("it failed");
+    Err(last.strip_prefix("traceloom: ").unwrap_or(last).to_owned())
 }

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 fn rows(args: &[&str]) -> Vec<Value> {
     let text = stdout(args);
-    let rows = text.lines().map(|line| serde_json::from_str(line));
+    let rows = text.lines().map(serde_json::from_str);
     rows.collect::<Result<_, _>>().expect("JSON")
 }
 

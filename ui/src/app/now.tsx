@@ -130,7 +130,7 @@ export function Now(): JSX.Element {
   return (
     <main class="page">
       <Said problem={problem} messages={answer?.messages} />
-      {isEmpty ? (
+      {problem && !answer ? null : isEmpty ? (
         <h1 class="finding">Nothing has arrived.</h1>
       ) : (
         <h1 class="finding">
@@ -145,10 +145,10 @@ export function Now(): JSX.Element {
               <thead>
                 <tr>
                   <th>service</th>
-                  <th>namespace</th>
+                  <th class="wide">namespace</th>
                   <th class="n">captures</th>
-                  <th class="n">being sent</th>
-                  <th class="n">instances</th>
+                  <th class="n wide">being sent</th>
+                  <th class="n wide">instances</th>
                   <th class="n">size</th>
                   <th>last began</th>
                 </tr>
@@ -161,10 +161,10 @@ export function Now(): JSX.Element {
                         {service.name || "no name"}
                       </Link>
                     </td>
-                    <td class="dim">{service.namespace || "–"}</td>
+                    <td class="dim wide">{service.namespace || "–"}</td>
                     <td class="n">{grouped(service.captures)}</td>
-                    <td class="n">{grouped(service.open)}</td>
-                    <td class="n">{grouped(service.instances.size)}</td>
+                    <td class="n wide">{grouped(service.open)}</td>
+                    <td class="n wide">{grouped(service.instances.size)}</td>
                     <td class="n">{amount("bytes", service.bytes)}</td>
                     <td class="dim">{ago(service.last, Date.now())}</td>
                   </tr>
