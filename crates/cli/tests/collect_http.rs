@@ -351,7 +351,7 @@ fn requests_that_cannot_be_meant_are_refused_with_a_sentence_and_counted() {
             404,
             "no such upload",
         ),
-        ("GET /", "", b"", 404, "there are POST"),
+        ("GET /nothing", "", b"", 404, "there are POST"),
         ("DELETE /api/v1/upload/1-1", "", b"", 405, ""),
     ];
     for (line, headers, body, status, sentence) in cases {
