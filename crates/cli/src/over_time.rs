@@ -19,7 +19,7 @@ pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<OverTime>> {
         input.read(|recording| {
             let value = flags.value.as_deref();
             let values = value.map(|word| value_names(word, recording.file()));
-            let mut collector = OverTimeCollector::new(values.unwrap_or_default());
+            let mut collector = OverTimeCollector::new(values.unwrap_or_default(), flags.lines);
             let notes = recording.lower_chosen(&flags.calls, &mut collector)?;
             collector.finish(&mut all);
             Ok(notes)

@@ -98,6 +98,11 @@ fn report() {
 }
 
 #[test]
+fn states() {
+    run("states.mjs", &[SHOP]);
+}
+
+#[test]
 fn app() {
     run("app.mjs", &[SHOP]);
 }

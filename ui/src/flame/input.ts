@@ -1,9 +1,12 @@
 /* The elements around a flame graph, the mouse and the keys. */
 import { Address } from "../shared/address";
-import { by, copy, named } from "../shared/dom";
-import { openMenu } from "../shared/menu";
+import { counted } from "../shared/amount";
+import { by, copy, named, stepFocus } from "../shared/dom";
+import { isMenuKey, onMenu, openMenu } from "../shared/menu";
+import { Pinch } from "../shared/pinch";
 import { onRedraw, switchTheme } from "../shared/theme";
 import { Tip } from "../shared/tip";
+import { toast } from "../shared/toast";
 import { onZone } from "../shared/zone";
 import type { Range } from "./course";
 import type { Held } from "./data";
@@ -59,7 +62,7 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
   let { seen, data } = model;
   let chosen = -1;
   const paint = new FlamePainter(model, part, view, canvas, by(part, "room"));
-  const actions = { find, zoom, select, choose, showGraph: () => show("graph") };
+  const actions = { find, zoom, select, choose, sorted: () => remember(), showGraph: () => show("graph") };
   let table = new FlameTable(rows, model, actions);
   const stacks = new StackChart(
     by(part, "stacks"),
@@ -67,9 +70,11 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     model,
     (kind) => paint.kindColour(kind),
     tip,
-    (node) => {
+    (node, thread) => {
+      const isByThread = dimensionOf(data.held) === "thread";
+      const root = isByThread ? [data.course?.threads[thread] || "(no thread)"] : [];
       show("graph");
-      zoom(model.follow(model.pathOf(node, model.all)));
+      zoom(model.follow([...root, ...model.pathOf(node, model.all)]));
     },
   );
   const strip = new Strip(by(part, "strip"), part, model, (kind) => paint.kindColour(kind), look);
@@ -138,9 +143,10 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
       button.type = "button";
       button.setAttribute("aria-pressed", String(kind === model.lit));
       button.dataset.kind = kind < 0 ? "" : data.held.categories[kind];
-      button.title = "Press: only this kind; Alt and press: hide it";
+      button.title = own ? "Press: only this kind; Alt and press: hide it" : "nothing of it is in what is shown";
+      button.disabled = own === 0;
       button.onclick = (event) => {
-        if (event.altKey) return cutTo({ hidden: [...seen.cuts.hidden, ...model.functionsOf(kind)] });
+        if (event.altKey) return hideAll(model.functionsOf(kind));
         light(kind);
         legend.querySelector<HTMLElement>("[aria-pressed=true]")?.focus();
       };
@@ -166,6 +172,7 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
   }
   function light(kind: number) {
     model.lit = kind === model.lit ? NOTHING : kind;
+    remember();
     drawLegend();
     paint.schedule();
     stacks.draw();
@@ -213,6 +220,7 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     model.selected = node;
     tell(node);
     if (node >= 0) choose(model.tree.symbol[node]);
+    remember();
     paint.schedule();
   }
 
@@ -221,6 +229,7 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     if (!isWhole || symbol === chosen) return;
     chosen = symbol;
     table.sandwich(by(part, "sandwich"), symbol);
+    table.mark(by(part, "funcs"), symbol);
   }
 
   function find(words: string) {
@@ -255,6 +264,7 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
       setTimeout(() => {
         listing = 0;
         table.functions(by(part, "funcs"), BESIDE);
+        table.mark(by(part, "funcs"), chosen);
       }, AFTER),
     );
   }
@@ -263,7 +273,7 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     const wanted = Number(address.get("val") ?? first);
     turnTo(values[wanted] ? wanted : first);
     colours.replaceChildren(...model.choices.map((value) => new Option(COLOURS[value], value)));
-    const names = model.recall((name) => address.get(name));
+    const [zoomed, selected] = model.recall((name) => address.get(name));
     const words = address.get("s") ?? "";
     const shown = address.get("v");
     pressed();
@@ -274,7 +284,8 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     paint.resize();
     view.scrollTop = seen.upwards ? view.scrollHeight : 0;
     if (words !== seen.words || search.value !== words) find(words);
-    zoom(model.follow(names));
+    zoom(model.follow(zoomed));
+    if (selected.length) select(model.follow(selected));
     if (isWhole && chosen < 0) table.sandwich(by(part, "sandwich"), -1);
     const isNone = shown === "stacks" && !data.course;
     by(part, "view-stacks").hidden = !data.course;
@@ -360,7 +371,13 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
   }
   function hide() {
     const symbol = symbolOf();
-    if (symbol >= 0) cutTo({ hidden: [...seen.cuts.hidden, symbol] });
+    if (symbol >= 0) hideAll([symbol]);
+  }
+  function hideAll(symbols: readonly number[]) {
+    if (data.held.merge !== "sum" || !symbols.length) return;
+    const frames = model.tree.symbol.reduce((sum, symbol) => sum + (symbols.includes(symbol) ? 1 : 0), 0);
+    cutTo({ hidden: [...seen.cuts.hidden, ...symbols] });
+    toast(`Hidden: ${counted(frames, "frame")}`, undo);
   }
   const collapse = () => cutTo({ collapsed: !seen.cuts.collapsed });
   function undo() {
@@ -389,10 +406,10 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
   }
 
   async function copyText(text: string, done: string) {
-    told.textContent = (await copy(text)) ? done : "this browser does not let pages copy";
+    toast((await copy(text)) ? done : "This browser does not let pages copy");
   }
   async function copyStack(folded: boolean) {
-    if (model.selected >= 0) await copyText(model.stack(folded), "copied");
+    if (model.selected >= 0) await copyText(model.stack(folded), "Stack copied");
   }
 
   function showMenu(x: number, y: number) {
@@ -407,7 +424,7 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
       { text: "Collapse recursion", key: "r", run: collapse, off: !isSum },
       { text: "Callers and callees", key: "", run: () => choose(symbolOf()), off: !isWhole },
       { text: "Take the last one back", key: "u", run: undo, off: !cutsBefore.length },
-      { text: "Copy name", key: "", run: () => copyText(name, "copied") },
+      { text: "Copy name", key: "", run: () => copyText(name, "Name copied") },
       { text: "Copy stack", key: "c", run: () => copyStack(false) },
     ]);
   }
@@ -417,7 +434,8 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     return [event.clientX - bounds.left, event.clientY - bounds.top] as const;
   };
 
-  /* Mouse and fingers: a press zooms, a drag moves what is zoomed. */
+  /* Mouse and fingers: a press selects and a second one zooms, a drag moves what is zoomed. */
+  const fingers = new Pinch(view);
   let drag: { x: number; from: number; moved: boolean } | null = null;
   view.addEventListener("pointerdown", (event) => {
     if (event.button === 0 && event.target === canvas) drag = { x: event.clientX, from: model.window[0], moved: false };
@@ -428,6 +446,15 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     });
   });
   view.addEventListener("pointermove", (event) => {
+    const isPinched = fingers.move(event, (before, after) => {
+      if (drag) drag.moved = true;
+      magnify(before.far / after.far, before.middle);
+      model.look(
+        model.window[0] + ((before.middle - after.middle) / view.clientWidth) * model.window[1],
+        model.window[1],
+      );
+    });
+    if (isPinched) return tip.hide();
     if (drag && event.buttons === 1 && Math.abs(event.clientX - drag.x) >= 4) {
       drag.moved = true;
       tip.hide();
@@ -454,34 +481,43 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     if (drag?.moved) return;
     const [x, y] = within(event);
     const node = paint.at(x, y);
-    if (node >= -1) zoom(node === seen.zoomed ? (model.tree.parent[node] ?? -1) : node);
+    const { tree } = model;
+    if (node === NOTHING) return;
+    const isCaller = node < 0 || (seen.zoomed >= 0 && tree.depth[node] < tree.depth[seen.zoomed]);
+    if (isCaller) zoom(node);
+    else if (node === seen.zoomed) zoom(tree.parent[node]);
+    else if (node === model.selected) zoom(node);
+    else select(node);
   });
-  view.addEventListener("contextmenu", (event) => {
+  onMenu(view, (event) => {
     const node = paint.at(...within(event));
-    if (node < 0) return;
-    event.preventDefault();
+    if (node < 0) return false;
     tip.hide();
     select(node);
     showMenu(event.clientX, event.clientY);
+    return true;
   });
   view.addEventListener("pointerleave", () => {
     model.hovered = -1;
     tip.hide();
     paint.schedule();
   });
+  /** Shows so many times of the window, around a pixel of it. */
+  function magnify(factor: number, x: number) {
+    const [from, range] = model.window;
+    const next = Math.min(range * factor, 1);
+    model.look(from + (x / view.clientWidth) * (range - next), next);
+    drawPath(seen.zoomed);
+    fit();
+    paint.resize();
+    paint.schedule();
+  }
   view.addEventListener(
     "wheel",
     (event) => {
       if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
-      tip.hide();
-      const [from, range] = model.window;
-      const at = within(event)[0] / view.clientWidth;
-      const next = Math.min(range * 2 ** (event.deltaY / NOTCH), 1);
-      model.look(from + at * (range - next), next);
-      drawPath(seen.zoomed);
-      paint.resize();
-      paint.schedule();
+      magnify(2 ** (event.deltaY / NOTCH), within(event)[0]);
     },
     { passive: false },
   );
@@ -521,9 +557,6 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
   for (const name of VIEWS) by(part, `view-${name}`).onclick = () => show(name);
   by(part, "copy-stack").onclick = () => copyStack(false);
   by(part, "copy-folded").onclick = () => copyStack(true);
-  by(part, "copy-link").onclick = async () => {
-    told.textContent = (await copy(location.href)) ? "link copied" : location.href;
-  };
 
   function help() {
     const keys = by(part, "keys");
@@ -540,7 +573,13 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
   }
   function menuOfSelected() {
     const bounds = view.getBoundingClientRect();
-    showMenu(bounds.left + bounds.width / 3, bounds.top + 40);
+    const [x, y] = model.selected < 0 ? [0, 0] : paint.spot(model.selected);
+    showMenu(bounds.left + x, bounds.top + y);
+  }
+  /** Goes along the rows of the table that is shown. */
+  function row(step: 1 | -1) {
+    const place = rows.hidden ? by(part, "funcs") : rows;
+    stepFocus(place.querySelectorAll<HTMLElement>("tbody .name button"), step);
   }
   const KEYS: Record<string, () => void> = {
     x: () => change({ upwards: !seen.upwards }),
@@ -553,6 +592,8 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     h: hide,
     r: collapse,
     u: undo,
+    j: () => row(1),
+    k: () => row(-1),
     n: () => step(true),
     N: () => step(false),
     t: switchTheme,
@@ -568,12 +609,15 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
       event.preventDefault();
       search.focus();
       search.select();
+    } else if (isMenuKey(event) && target === view) {
+      event.preventDefault();
+      menuOfSelected();
     } else if (key === "Escape") leave();
     else if (isTyping || isCommand || event.altKey || target instanceof HTMLSelectElement) {
       if (isTyping && key === "Enter" && !view.hidden) view.focus();
     } else if (/^[1-9]$/.test(key) && seen.colours === "category") {
-      const kind = model.kinds()[Number(key) - 1]?.[0];
-      if (kind !== undefined) light(kind);
+      const [kind, own] = model.kinds()[Number(key) - 1] ?? [];
+      if (kind !== undefined && own) light(kind);
     } else if (KEYS[key]) KEYS[key]();
     else if (view.hidden) return;
     else if (key.startsWith("Arrow") && !(target as Element).closest(".low, .rows")) {

@@ -1,10 +1,10 @@
 /* What is seen of a flame graph, and what can be said of it: no element and no canvas. */
 import { amount, counted, grouped } from "../shared/amount";
-import { kindName, OWN, unnamedKind } from "../shared/kinds";
+import { kindName, kindWord, OWN, unnamedKind } from "../shared/kinds";
 import { matcher } from "../shared/search";
 import type { NodeSource } from "../shared/source";
 import { changed, signed, step } from "./change";
-import { moment, type Range } from "./course";
+import { type Course, moment, type Range } from "./course";
 import { type Data, type Held, read } from "./data";
 import { HeldNodes } from "./nodes";
 import { threadTree } from "./threads";
@@ -33,6 +33,8 @@ export interface Seen {
   /** The stretches of time that are looked at, and the thread; none and less than 0 for all. */
   range: Range | null;
   thread: number;
+  /** The column that functions are sorted by, with a minus where the largest is first; none for what is usual. */
+  sort: string;
 }
 
 /** A name with its values, for a tooltip. */
@@ -41,6 +43,7 @@ export interface Told {
   pairs: [label: string, value: string][];
 }
 
+const NOT_KEPT = { w: null, th: null };
 const NO_CUTS: Cuts = { focus: -1, hidden: [], collapsed: false };
 
 export type Key = "ArrowUp" | "ArrowDown" | "ArrowLeft" | "ArrowRight";
@@ -60,7 +63,10 @@ export class FlameModel {
   /** The tree of the range and thread that are looked at, before cuts; and the one that is shown. */
   held: Tree;
   tree: Tree;
+  /** The tree that the page holds: that of functions, where roots are threads. */
   readonly all: Tree;
+  /** The data by functions, where roots are threads. */
+  private readonly methods: Data | null;
   readonly grouping: boolean;
   readonly seen: Seen;
   readonly choices: Colours[];
@@ -72,18 +78,23 @@ export class FlameModel {
   /** What the window shows: where it begins and how much it is, as shares of the whole. */
   window: [from: number, range: number] = [0, 1];
   private kindsOf: { tree: Tree; sums: [kind: number, own: number][] } | null = null;
+  /** Kinds of work of the whole recording, the largest first. */
+  private readonly order: number[];
   private growing: Inverted | null = null;
   private kindsBySymbol: { of: Tree; nodes: Map<number, number> } | null = null;
   private lookedAt: { key: string; tree: Tree } | null = null;
+  /** The range and thread that an address asks for where nodes have no times: they hold again elsewhere. */
+  private kept: { w: string | null; th: string | null } = NOT_KEPT;
   private asked: { of: Tree; source: NodeSource } | null = null;
 
   /** `methods` has the same value by functions. */
   constructor(held: Held, methods: Held = held) {
-    this.data = read(held, methods);
-    const isByThread = held.dimension === "thread";
-    const of = isByThread ? read(methods) : this.data;
-    const all = heldTree(of);
-    this.all = this.held = this.tree = isByThread ? threadTree(this.data, of, all) : all;
+    this.methods = held.dimension === "thread" ? read(methods) : null;
+    this.data = this.methods ? { ...read(held), course: this.methods.course } : read(held, methods);
+    const of = this.methods ?? this.data;
+    this.all = this.held = this.tree = heldTree(of);
+    this.order = [...this.ownByKind(this.all)].sort((a, b) => b[1] - a[1]).map(([kind]) => kind);
+    if (this.methods) this.held = this.tree = threadTree(this.data, of, this.all);
     this.grouping = held.group.some(Boolean);
     this.choices = held.compared ? ["change", "category", "package"] : ["category", "package"];
     this.seen = {
@@ -98,6 +109,7 @@ export class FlameModel {
       cuts: NO_CUTS,
       range: null,
       thread: -1,
+      sort: "",
     };
   }
 
@@ -152,10 +164,15 @@ export class FlameModel {
   private looked(): Tree {
     const { range, thread } = this.seen;
     const { course, held, kinds } = this.data;
-    if (!course || (!range && thread < 0)) return this.all;
+    const isWhole = !course || (!range && thread < 0);
+    if (isWhole && !this.methods) return this.all;
     const key = `${range} ${thread}`;
     if (this.lookedAt?.key !== key) {
-      this.lookedAt = { key, tree: course.tree(this.all, held, kinds, range ?? [0, course.size], thread) };
+      const { data, methods, all } = this;
+      const tree = methods
+        ? threadTree(data, methods, all, range, thread)
+        : (course as Course).tree(all, held, kinds, range ?? [0, (course as Course).size], thread);
+      this.lookedAt = { key, tree };
     }
     return this.lookedAt.tree;
   }
@@ -349,35 +366,38 @@ export class FlameModel {
     return -1;
   }
 
-  /** Kinds of work with what they came to by themselves, the largest first. */
-  kinds(): [kind: number, own: number][] {
-    const shown = this.tree;
-    this.tree = this.growing ? this.whole() : shown;
-    if (this.kindsOf?.tree === this.tree) {
-      this.tree = shown;
-      return this.kindsOf.sums;
-    }
+  /** What each kind of work came to by itself. */
+  private ownByKind(tree: Tree): Map<number, number> {
     const sums = new Map<number, number>();
-    for (let node = 0; node < this.tree.size; node++) {
-      const kind = this.kindOf(node);
-      sums.set(kind, (sums.get(kind) ?? 0) + this.tree.own[node]);
+    for (let node = 0; node < tree.size; node++) {
+      if (!tree.own[node]) continue;
+      const kind = this.kindOf(node, tree);
+      sums.set(kind, (sums.get(kind) ?? 0) + tree.own[node]);
     }
-    const sorted = [...sums].filter(([, own]) => own !== 0).sort((a, b) => b[1] - a[1]);
-    this.kindsOf = { tree: this.tree, sums: sorted };
-    this.tree = shown;
-    return sorted;
+    return sums;
+  }
+
+  /**
+   * Kinds of work with what they came to by themselves. Their order is that of the whole recording, the largest first,
+   * so that none moves when a range, a thread or a cut changes what they came to.
+   */
+  kinds(): [kind: number, own: number][] {
+    const tree = this.growing ? this.whole() : this.tree;
+    if (this.kindsOf?.tree !== tree) {
+      const sums = this.ownByKind(tree);
+      const all = new Set([...this.order, ...sums.keys()]);
+      this.kindsOf = { tree, sums: [...all].map((kind) => [kind, sums.get(kind) ?? 0]) };
+    }
+    return this.kindsOf.sums;
   }
 
   /** Functions whose work is all of one kind. */
   functionsOf(kind: number): number[] {
     const { held } = this;
     const [found, others] = [new Set<number>(), new Set<number>()];
-    const shown = this.tree;
-    this.tree = held;
     for (let node = 0; node < held.size; node++) {
-      (this.kindOf(node) === kind ? found : others).add(held.symbol[node]);
+      (this.kindOf(node, held) === kind ? found : others).add(held.symbol[node]);
     }
-    this.tree = shown;
     return [...found].filter((symbol) => !others.has(symbol) && !this.data.held.group[symbol]);
   }
 
@@ -388,6 +408,9 @@ export class FlameModel {
     const parts: string[] = [];
     const { range, thread } = this.seen;
     const { course } = this.data;
+    const { w, th } = this.kept;
+    const lost = [w && "time", th && "threads"].filter(Boolean).join(" and ");
+    if (lost) parts.push(`here ${lost} cannot be told apart: this is all of it`);
     if (course && range) parts.push(`only ${moment(course, range[0])} to ${moment(course, range[1])}`);
     if (course && thread >= 0) parts.push(`only thread ${course.threads[thread] || "without a name"}`);
     if (cuts.focus >= 0) parts.push(`only calls of ${names[cuts.focus]}`);
@@ -463,8 +486,13 @@ export class FlameModel {
   /** What the address remembers; defaults are left out. */
   state(): Record<string, string | number | null> {
     const { seen } = this;
+    const { course } = this.data;
+    const path = (node: number) => (node < 0 ? null : this.pathOf(node).map(escaped).join(";"));
     return {
-      z: seen.zoomed < 0 ? null : this.pathOf(seen.zoomed).map(escaped).join(";"),
+      z: path(seen.zoomed),
+      i: this.selected === seen.zoomed ? null : path(this.selected),
+      k: this.lit === NOTHING ? null : kindWord(this.lit, this.data.held.categories),
+      so: seen.sort,
       s: seen.words,
       v: seen.shown === "graph" ? null : seen.shown,
       b: seen.inverted ? 1 : null,
@@ -475,13 +503,13 @@ export class FlameModel {
       f: seen.cuts.focus < 0 ? null : this.data.names[seen.cuts.focus],
       h: seen.cuts.hidden.map((s) => escaped(this.data.names[s])).join(";"),
       r: seen.cuts.collapsed ? 1 : null,
-      w: this.data.course && seen.range ? seen.range.map((one) => this.data.course?.startOf(one)).join("_") : null,
-      th: seen.thread < 0 ? null : (this.data.course?.threads[seen.thread] ?? null),
+      w: course && seen.range ? seen.range.map((one) => course.startOf(one)).join("_") : this.kept.w,
+      th: course && seen.thread >= 0 ? course.threads[seen.thread] : this.kept.th,
     };
   }
 
-  /** Takes over what an address remembers; returns the names on the way to what was zoomed. */
-  recall(get: (name: string) => string | null): string[] {
+  /** Takes over what an address remembers; returns the names on the way to what was zoomed, and to what was selected. */
+  recall(get: (name: string) => string | null): [zoomed: string[], selected: string[]] {
     const { seen } = this;
     const flag = (key: string) => get(key) === "1";
     seen.inverted = flag("b");
@@ -500,7 +528,13 @@ export class FlameModel {
     const [from, to] = (get("w") ?? "").split("_").map((ns) => (/^-?\d{1,20}$/.test(ns) ? course?.at(BigInt(ns)) : -1));
     seen.range = from !== undefined && to !== undefined && from >= 0 && to > from ? [from, to] : null;
     seen.thread = course?.threads.indexOf(get("th") ?? "\0") ?? -1;
+    this.kept = course ? NOT_KEPT : { w: get("w"), th: get("th") };
+    seen.sort = get("so") ?? "";
+    const word = get("k");
+    const isLit = (kind: number) => kindWord(kind, this.data.held.categories) === word;
+    this.lit = this.order.find(isLit) ?? NOTHING;
     this.reshape();
-    return get("z")?.split(";").map(unescaped) ?? [];
+    const path = (name: string) => get(name)?.split(";").map(unescaped) ?? [];
+    return [path("z"), path("i")];
   }
 }

@@ -1,7 +1,7 @@
 /* Draws a flame graph, and finds what lies under a point of it. */
 import { kindToken, LIBRARY, NATIVE, OWN, RUNTIME, UNKNOWN } from "../shared/kinds";
 import { Pen } from "../shared/pen";
-import type { Nodes } from "../shared/source";
+import type { NodeSource, Nodes } from "../shared/source";
 import { colours, dark, frameHeight, isPrinting, ratio, widthOf } from "../shared/theme";
 import { signed } from "./change";
 import { type FlameModel, NOTHING } from "./model";
@@ -24,7 +24,6 @@ export interface Rest {
 }
 
 export class FlamePainter {
-  readonly row: number;
   private readonly context: CanvasRenderingContext2D;
   private readonly pen: Pen;
   private packages: string[] = [];
@@ -34,6 +33,7 @@ export class FlamePainter {
   private unnamed: Record<number, string> = {};
   private plain = {} as Record<Named, string>;
   private rests: Rest[] = [];
+  private asked: { source: NodeSource; key: string; nodes: Nodes } | null = null;
   private frame = 0;
 
   constructor(
@@ -45,7 +45,6 @@ export class FlamePainter {
   ) {
     this.context = canvas.getContext("2d") as CanvasRenderingContext2D;
     this.pen = new Pen(this.context);
-    this.row = frameHeight();
   }
 
   /** Shows another model. */
@@ -70,6 +69,11 @@ export class FlamePainter {
     for (const [kind, token] of unnamed) this.unnamed[kind] = of[token];
   }
 
+  /** Pixels of a row of frames. */
+  get row(): number {
+    return frameHeight();
+  }
+
   kindColour(kind: number): string {
     return kind < 0 ? this.unnamed[kind] : this.kinds[kind];
   }
@@ -92,9 +96,15 @@ export class FlamePainter {
     return widthOf(this.view);
   }
 
-  /** Rows that are drawn. */
+  /** Rows that are drawn: down to the deepest in which something is wide enough. */
   get rows(): number {
-    return this.model.tree.depths + 1 - this.model.folded;
+    const { nodes, narrow } = this.seen();
+    const { depth } = this.model.tree;
+    const scale = this.wide / this.model.window[1];
+    let deepest = -1;
+    for (const node of nodes) deepest = Math.max(deepest, depth[node]);
+    for (const { depth, width } of narrow) if (width * scale >= LEAST) deepest = Math.max(deepest, depth);
+    return deepest + 2 - this.model.folded;
   }
 
   private get height(): number {
@@ -174,10 +184,15 @@ export class FlamePainter {
 
   /** What the window shows of the tree. */
   private seen(): Nodes {
-    const { model } = this;
+    const { model, wide } = this;
     const { zoomed } = model.seen;
-    const [, range] = model.window;
-    return model.source.nodes(model.symbolsOf(zoomed), (LEAST * range) / this.wide, model.window);
+    const { source, window } = model;
+    const key = `${zoomed} ${window} ${wide}`;
+    if (this.asked?.source !== source || this.asked.key !== key) {
+      const nodes = source.nodes(model.symbolsOf(zoomed), (LEAST * window[1]) / wide, window);
+      this.asked = { source, key, nodes };
+    }
+    return this.asked.nodes;
   }
 
   draw(): void {
@@ -257,6 +272,16 @@ export class FlamePainter {
   restAt(x: number, y: number): Rest | null {
     const isAt = (rest: Rest) => x >= rest.x && x < rest.x + rest.w && y >= rest.y && y < rest.y + this.row;
     return this.rests.find(isAt) ?? null;
+  }
+
+  /** Where a node is drawn: the middle of its lower edge, in pixels of the view. */
+  spot(node: number): [x: number, y: number] {
+    const { tree } = this.model;
+    const [from, range] = this.model.window;
+    const [a, b] = [tree.left[node], tree.left[node] + tree.width[node]];
+    const middle = (Math.max(a, from) + Math.min(b, from + range)) / 2;
+    const y = this.rowTop(tree.depth[node] + 1) + this.row;
+    return [((middle - from) / range) * this.wide, Math.min(Math.max(y, 0), this.high)];
   }
 
   /** The node under a point; -1 for all of it, `NOTHING` for none. */

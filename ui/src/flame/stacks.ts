@@ -32,7 +32,7 @@ export class StackChart {
     private readonly colourOf: (kind: number) => string,
     private readonly tip: Tip,
     /** Shows a node of the whole tree in the graph. */
-    private readonly choose: (node: number) => void,
+    private readonly choose: (node: number, thread: number) => void,
   ) {
     this.canvas = place.querySelector("canvas") as HTMLCanvasElement;
     this.context = this.canvas.getContext("2d") as CanvasRenderingContext2D;
@@ -41,7 +41,7 @@ export class StackChart {
     place.addEventListener("pointerleave", () => this.leave());
     place.addEventListener("click", (event) => {
       const run = this.at(event);
-      if (run) this.choose(run.node);
+      if (run && this.drawn) this.choose(run.node, this.drawn.thread);
     });
     new ResizeObserver(() => this.draw()).observe(place);
   }

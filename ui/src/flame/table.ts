@@ -18,6 +18,8 @@ export interface Actions {
   showGraph(): void;
   /** Shows callers and callees of a function. */
   choose(symbol: number): void;
+  /** Other rows stand first. */
+  sorted(): void;
 }
 
 interface Sums {
@@ -27,8 +29,16 @@ interface Sums {
   count: number;
   met: boolean;
 }
-type Column = "own" | "sum" | "count" | "name";
-type Compared = "change" | "before" | "after" | "name";
+const COLUMNS = ["own", "sum", "count", "name"] as const;
+const COMPARED = ["change", "before", "after", "name"] as const;
+type Column = (typeof COLUMNS)[number];
+type Compared = (typeof COMPARED)[number];
+
+/** The column that rows are sorted by. */
+interface Sorted<K extends string> {
+  order: K;
+  falling: boolean;
+}
 
 /** Callers or callees at once. */
 const FLOWS = 12;
@@ -80,9 +90,6 @@ export function totals(model: FlameModel): Sums[] {
 
 export class FlameTable {
   private sums: { of: Tree; rows: Sums[] } | null = null;
-  order: Column = "own";
-  falling = true;
-  private sorted: { order: Compared; falling: boolean } = { order: "change", falling: true };
   private most = MANY;
   private body: HTMLTableSectionElement | null = null;
 
@@ -107,13 +114,15 @@ export class FlameTable {
     else this.summed(place, most);
   }
 
-  private more(place: HTMLElement, rows: number, most: number): void {
+  private more(place: HTMLElement, rows: number, most: number, said = ""): void {
     if (rows <= most) return;
     const more = () => {
       this.most += MANY;
       this.functions(place, Math.max(this.most, most + MANY));
     };
-    place.append(button(`Show more of ${grouped(rows)} functions`, more));
+    const press = button(`${counted(rows - most, "more function")}${said}`, more);
+    press.classList.add("btn");
+    place.append(press);
   }
 
   private nameCell(symbol: number): HTMLTableCellElement {
@@ -132,13 +141,13 @@ export class FlameTable {
 
   private head<K extends string>(
     place: HTMLElement,
-    heads: readonly (readonly [text: string, key: K | null])[],
-    sorted: { order: string; falling: boolean },
+    heads: readonly (readonly [text: string, key: K | null, kind?: string])[],
+    sorted: Sorted<string>,
     sort: (key: K) => void,
   ): HTMLTableRowElement {
     const line = document.createElement("tr");
-    for (const [text, key] of heads) {
-      const cell = named("th", "", key === "name" ? "text" : "");
+    for (const [text, key, kind = ""] of heads) {
+      const cell = named("th", "", key === "name" ? "text" : kind);
       cell.scope = "col";
       if (key) {
         const press = () => {
@@ -147,10 +156,31 @@ export class FlameTable {
         };
         cell.append(button(text, press));
         cell.ariaSort = key !== sorted.order ? "none" : sorted.falling ? "descending" : "ascending";
-      } else cell.append(named("span", text));
+      } else cell.append(named("span", text, text.endsWith(" %") ? "share" : ""));
       line.append(cell);
     }
     return line;
+  }
+
+  /** What the rows are sorted by: the first of the columns, the largest first, unless another was chosen. */
+  private sorted<K extends string>(columns: readonly K[]): Sorted<K> {
+    const { sort } = this.model.seen;
+    const order = columns.find((key) => key === sort.replace("-", ""));
+    return order ? { order, falling: sort.startsWith("-") } : { order: columns[0], falling: true };
+  }
+
+  private sort<K extends string>(to: K, columns: readonly K[]): void {
+    const { order, falling } = this.sorted(columns);
+    const isFalling = order === to ? !falling : to !== "name";
+    const isUsual = to === columns[0] && isFalling;
+    this.model.seen.sort = isUsual ? "" : `${isFalling ? "-" : ""}${to}`;
+    this.actions.sorted();
+  }
+
+  /** Marks the row of a function. */
+  mark(place: HTMLElement, symbol: number): void {
+    place.querySelector("tr.chosen")?.classList.remove("chosen");
+    place.querySelector(`tr[data-symbol="${symbol}"]`)?.classList.add("chosen");
   }
 
   private get isByKind(): boolean {
@@ -158,8 +188,9 @@ export class FlameTable {
   }
 
   private summed(place: HTMLElement, most: number): void {
-    const { model, order, falling } = this;
+    const { model } = this;
     const { data, hits } = model;
+    const { order, falling } = this.sorted(COLUMNS);
     if (this.sums?.of !== model.held) this.sums = { of: model.held, rows: totals(model) };
     const name = (row: Sums) => data.names[row.s];
     const byName = (a: Sums, b: Sums) => (name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : 0);
@@ -168,36 +199,38 @@ export class FlameTable {
     rows.sort((a, b) => (falling ? -1 : 1) * first(a, b) || b.own - a.own || b.sum - a.sum || byName(a, b));
     const table = document.createElement("table");
     const body = table.createTBody();
-    const heads: [string, Column | null][] = [
+    const heads: [string, Column | null, string?][] = [
       ["self", "own"],
       ["self %", null],
       ["total", "sum"],
-      ["total %", null],
-      [data.held.source === "samples" ? "samples of itself" : data.held.source, "count"],
+      ["total %", null, "of-sum"],
+      [data.held.source === "samples" ? "samples of itself" : data.held.source, "count", "count"],
       ["function", "name"],
     ];
     const sort = (key: Column) => {
-      this.falling = order === key ? !falling : key !== "name";
-      this.order = key;
+      this.sort(key, COLUMNS);
       this.functions(place, most);
     };
-    table.createTHead().append(this.head(place, heads, this, sort));
+    table.createTHead().append(this.head(place, heads, { order, falling }, sort));
     const widest = {
       own: rows.reduce((widest, row) => Math.max(widest, row.own), 0),
       sum: rows.reduce((widest, row) => Math.max(widest, row.sum), 0),
     };
     for (const row of rows.slice(0, most)) {
       const cells = body.insertRow();
+      cells.dataset.symbol = String(row.s);
       for (const key of ["own", "sum"] as const) {
-        const share = named("td", model.share(row[key]));
+        const share = named("td", "", `of-${key}`);
+        share.append(named("span", model.share(row[key]), "share"));
         const kind = key === "own" && this.isByKind ? kindToken(model.kindOfFunction(row.s), data.held.categories) : "";
         if (widest[key] > 0) share.append(cellBar([[0, row[key] / widest[key], kind]]));
         cells.append(named("td", model.amount(row[key])), share);
       }
-      cells.append(named("td", grouped(row.count), "dim"), this.nameCell(row.s));
+      cells.append(named("td", grouped(row.count), "dim count"), this.nameCell(row.s));
     }
     place.replaceChildren(table);
-    this.more(place, rows.length, most);
+    const rest = rows.slice(most).reduce((sum, row) => sum + row.own, 0);
+    this.more(place, rows.length, most, data.held.merge === "sum" ? `, self ${model.amount(rest)}` : "");
   }
 
   /** Both recordings, function by function, as `diff` prints them. */
@@ -213,7 +246,7 @@ export class FlameTable {
       const after = changes.ofAfter(changes.after[key][at]);
       return { s, at, before, after, change: after - before };
     }).filter((row) => !hits || hits[row.s]);
-    const { order, falling } = this.sorted;
+    const { order, falling } = this.sorted(COMPARED);
     const by: Record<Compared, (row: (typeof rows)[number]) => number> = {
       change: (row) => Math.abs(row.change),
       before: (row) => row.before,
@@ -229,26 +262,27 @@ export class FlameTable {
     });
     const isSampled = chances.some((chance) => chance !== null);
     const things = data.held.source;
-    const heads: [string, Compared | null][] = [
+    const heads: [string, Compared | null, string?][] = [
       [`change of ${seen.ofTotal ? "total" : "self"}`, "change"],
-      ["%", null],
+      ["%", null, "share"],
       ...(isSampled ? ([["chance", null]] as [string, null][]) : []),
       ["before", "before"],
       ["after", "after"],
-      [`${things} before`, null],
-      ["after", null],
+      [`${things} before`, null, "count"],
+      ["after", null, "count"],
       ["function", "name"],
     ];
     const sort = (to: Compared) => {
-      this.sorted = { order: to, falling: order === to ? !falling : to !== "name" };
+      this.sort(to, COMPARED);
       this.functions(place, most);
     };
     const table = document.createElement("table");
-    table.createTHead().append(this.head(place, heads, this.sorted, sort));
+    table.createTHead().append(this.head(place, heads, { order, falling }, sort));
     const body = table.createTBody();
     const largest = rows.reduce((most, row) => Math.max(most, Math.abs(row.change)), 0);
     for (const { s, at, before, after, change } of rows.slice(0, most)) {
       const row = body.insertRow();
+      row.dataset.symbol = String(s);
       const counts = [changes.before.count[at], changes.after.count[at]];
       // So seldom seen, a function may as well have changed by chance.
       if (Math.max(...counts) < FEW) row.className = "few";
@@ -259,10 +293,10 @@ export class FlameTable {
         change > 0 ? "slower" : change < 0 ? "faster" : "",
       );
       cell.append(cellBar([change > 0 ? [0.5, half, "s"] : [0.5 - half, half, "f"]], 0.5));
-      row.append(cell, named("td", percentOf(before, after, changes.after[key][at]), "dim"));
+      row.append(cell, named("td", percentOf(before, after, changes.after[key][at]), "dim share"));
       if (isSampled) row.append(named("td", chanceOf(chances[at]), "dim"));
       row.append(named("td", changes.shown(before)), named("td", changes.shown(after)));
-      for (const count of counts) row.append(named("td", grouped(count), "dim"));
+      for (const count of counts) row.append(named("td", grouped(count), "dim count"));
       row.append(this.nameCell(s));
     }
     place.replaceChildren(table);

@@ -1,4 +1,5 @@
 /* The tree of a value with its threads as roots, made of what ran when: a dimension that pages hold no columns for. */
+import type { Course, Range } from "./course";
 import type { Data, Held } from "./data";
 import { Growing, kinds, type Tree } from "./tree";
 
@@ -23,13 +24,18 @@ export function byThread(methods: Held): Held {
 export const hasThreads = (held: Held): boolean =>
   (held.dimension ?? "method") === "method" && (held.over_time?.threads.length ?? 0) > 1 && !held.group.includes(1);
 
-/** Hangs the tree of each thread from a root of its own. */
-export function threadTree(data: Data, methods: Data, all: Tree): Tree {
-  const growing = new Growing(data.held, all.total);
+/** Hangs the tree of each thread from a root of its own: of a range, where there is one, and of one thread alone. */
+export function threadTree(data: Data, methods: Data, all: Tree, range: Range | null = null, only = -1): Tree {
   const { course } = methods;
-  course?.threads.forEach((_, thread) => {
-    const of = course.tree(all, methods.held, methods.kinds, [0, course.size], thread);
-    if (!of.size) return;
+  const trees = (course?.threads ?? []).map((_, thread) =>
+    only >= 0 && thread !== only
+      ? null
+      : (course as Course).tree(all, methods.held, methods.kinds, range ?? [0, (course as Course).size], thread),
+  );
+  const isWhole = !range && only < 0;
+  const growing = new Growing(data.held, isWhole ? all.total : trees.reduce((sum, of) => sum + (of?.total ?? 0), 0));
+  trees.forEach((of, thread) => {
+    if (!of?.size) return;
     const root = growing.child(-1, methods.names.length + thread, -1);
     growing.add(growing.sum, root, of.total);
     const at = new Int32Array(of.size);
@@ -42,5 +48,5 @@ export function threadTree(data: Data, methods: Data, all: Tree): Tree {
       if (data.held.source === "samples" || p < 0) growing.calls[root] += of.calls[node];
     }
   });
-  return { ...kinds(growing.flat(), data.kinds), base: true, id: null };
+  return { ...kinds(growing.flat(), data.kinds), base: isWhole, id: null };
 }

@@ -1,7 +1,25 @@
+import { stepFocus } from "../shared/dom";
 import { turnTexts, turnTitles } from "../shared/zone";
+
+/** Goes to the next or previous call. */
+function toCall(step: 1 | -1): void {
+  stepFocus(document.querySelectorAll<HTMLElement>("main td > details > summary"), step);
+}
+
+function onKey(event: KeyboardEvent): void {
+  const target = event.target instanceof Element ? event.target : document.body;
+  if (target.closest("[data-part], input, select") || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "j") toCall(1);
+  else if (event.key === "k") toCall(-1);
+  else if (event.key === "/") {
+    event.preventDefault();
+    document.querySelector<HTMLElement>(".flame .search")?.focus();
+  }
+}
 
 /** Starts what a report has besides its graphs. */
 export function startReport(): void {
+  addEventListener("keydown", onKey);
   turnTexts(document.querySelectorAll("header.page, .report td.when, .report .facts dd, .report .axis"));
   turnTitles(document.querySelectorAll<HTMLElement>("td.when [title], .axis [title]"));
   // The address keeps what is seen of the graphs, so that headings are gone to without it.

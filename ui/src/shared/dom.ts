@@ -24,6 +24,13 @@ export function button(text: string, press: () => void, pressed?: boolean): HTML
   return element;
 }
 
+/** Moves the focus along elements, from one end on where none has it. */
+export function stepFocus(elements: Iterable<HTMLElement>, step: 1 | -1): void {
+  const all = [...elements];
+  const at = all.indexOf(document.activeElement as HTMLElement);
+  all[at < 0 ? (step > 0 ? 0 : all.length - 1) : at + step]?.focus();
+}
+
 /** Copies text, also where a page of a file may not use the clipboard. */
 export async function copy(text: string): Promise<boolean> {
   try {

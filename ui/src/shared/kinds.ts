@@ -71,6 +71,10 @@ export function unnamedKind(held: number, colour: number): number {
 export const kindName = (kind: number, categories: readonly string[]): string =>
   kind < 0 ? UNNAMED[kind] : (TITLES[categories[kind]] ?? categories[kind]);
 
+/** What an address calls a kind. */
+export const kindWord = (kind: number, categories: readonly string[]): string =>
+  kind < 0 ? (UNNAMED[kind] ?? "").toLowerCase().replace(" ", "-") : categories[kind];
+
 /** The token of a kind's colour; of own code, `shade` tells classes apart. */
 export function kindToken(kind: number, categories: readonly string[], shade = 0): string {
   if (kind >= 0) return TOKENS[categories[kind]] ?? "k-lib";

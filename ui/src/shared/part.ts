@@ -1,6 +1,8 @@
 import { amount } from "./amount";
+import { copy } from "./dom";
 import { numbers } from "./numbers";
-import { startTheme } from "./theme";
+import { startTheme, switchTheme } from "./theme";
+import { toast } from "./toast";
 import { startZone } from "./zone";
 
 declare global {
@@ -13,6 +15,33 @@ export function startPage(): void {
   globalThis.traceloom = { amount, numbers };
   startTheme();
   startZone();
+  startHead();
+}
+
+/** Starts what the head of a page has besides its theme: a link to what is seen, and the keys. */
+function startHead(): void {
+  const head = document.querySelector("header.page");
+  const link = head?.querySelector<HTMLButtonElement>(".copy-link");
+  if (link) link.onclick = async () => toast((await copy(location.href)) ? "Link copied" : location.href);
+  const help = head?.querySelector<HTMLButtonElement>(".help");
+  const keys = document.querySelector<HTMLElement>(".page-keys");
+  if (!help) return;
+  // A page of one part has the keys of that; a longer one its own, and each part those it has.
+  const ofPart = () => document.querySelector<HTMLButtonElement>("[data-part] .help")?.click();
+  const turn = () => {
+    if (!keys) return ofPart();
+    keys.hidden = !keys.hidden;
+    help.setAttribute("aria-expanded", String(!keys.hidden));
+  };
+  help.onclick = turn;
+  if (!keys) return;
+  addEventListener("keydown", (event) => {
+    const target = event.target instanceof Element ? event.target : document.body;
+    const isElsewhere = target.closest("[data-part], input, select") || event.ctrlKey || event.metaKey || event.altKey;
+    if (isElsewhere) return;
+    if (event.key === "?" || (event.key === "Escape" && !keys.hidden)) turn();
+    else if (event.key === "t") switchTheme();
+  });
 }
 
 /** Starts every part of this kind; its data lies in its own script element. */

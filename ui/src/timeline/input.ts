@@ -1,15 +1,17 @@
 /* The elements around a timeline, the mouse and the keys. */
 import { Address } from "../shared/address";
-import { button, by, copy, named } from "../shared/dom";
+import { button, by, copy, named, stepFocus } from "../shared/dom";
 import { kindName, kindToken } from "../shared/kinds";
-import { openMenu } from "../shared/menu";
+import { isMenuKey, onMenu, openMenu } from "../shared/menu";
+import { Pinch } from "../shared/pinch";
 import { exactly } from "../shared/search";
 import type { Moment } from "../shared/source";
-import { isPrinting, onRedraw, widthOf } from "../shared/theme";
+import { isPrinting, onRedraw, switchTheme, widthOf } from "../shared/theme";
 import { Tip } from "../shared/tip";
+import { toast } from "../shared/toast";
 import { isLocalZone, onZone } from "../shared/zone";
 import { exact, type Held, halves } from "./data";
-import { HEAD, NO_KIND, TimelineModel } from "./model";
+import { HEAD, NO_KIND, ORDERS, TimelineModel } from "./model";
 import { Overview } from "./overview";
 import { measured, TimelinePainter } from "./paint";
 import { ranIn } from "./range";
@@ -31,6 +33,7 @@ export function startTimeline(part: HTMLElement, held: Held): void {
   const rows = by(part, "rows");
   const details = by(part, "details");
   const search = by<HTMLInputElement>(part, "search");
+  const order = by<HTMLSelectElement>(part, "order");
   const tip = new Tip(by(part, "tip"));
   const canvas = view.querySelector("canvas") as HTMLCanvasElement;
   const paint = new TimelinePainter(canvas, part, model, words);
@@ -102,7 +105,7 @@ export function startTimeline(part: HTMLElement, held: Held): void {
   function select(item: number, reveal: "near" | "here" | "" = "") {
     tip.hide();
     model.selected = item;
-    if (item < 0) details.textContent = "Nothing is selected; ? lists the keys.";
+    if (item < 0) details.textContent = "Press a span for its details; ? lists the keys.";
     else {
       const track = model.trackOf(item);
       model.track = track.key;
@@ -151,6 +154,7 @@ export function startTimeline(part: HTMLElement, held: Held): void {
   function endMeasure() {
     measuring(false);
     model.measured = [];
+    remember();
     schedule();
   }
   function tellMeasured() {
@@ -162,6 +166,7 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     const [from, to] = model.measured.map(({ h, l }) => exact(h, l)).sort((a, b) => (a < b ? -1 : 1));
     const ran = ranIn(model, from, to);
     if (ran.length) details.append(ranTable(model, ran, (name) => find(exactly(name))));
+    remember();
     resize();
   }
   function point(where: Moment) {
@@ -195,13 +200,20 @@ export function startTimeline(part: HTMLElement, held: Held): void {
   function fold(key: string) {
     if (!model.toggleIdle(key) && !model.folded.delete(key)) model.folded.add(key);
     arrange();
+    remember();
     schedule();
+  }
+  /** Draws a track in full, or small. */
+  function opened(key: string, on: boolean) {
+    const line = model.lines.find((line) => line.key === key);
+    if (line?.folds && line.folded === on) fold(key);
   }
   function table() {
     showTracks(rows, model, words, {
       choose(track) {
         model.track = track.key;
         table();
+        remember();
       },
       select(item) {
         tabled(false);
@@ -217,6 +229,7 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     by(part, "as-table").setAttribute("aria-pressed", String(on));
     if (on) table();
     else resize();
+    remember();
   }
   function help() {
     const keys = by(part, "keys");
@@ -225,20 +238,43 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     resize();
   }
 
-  /* The address remembers the window, the search, the selection and the pins. */
+  /* The address remembers what is looked at, and how. */
   let remembering = 0;
+  let isRecalling = false;
+  /** The window that is shown at first. */
+  let first = "";
+  const shown = () => `${model.leftEdge()}_${Math.round(model.view.span)}`;
   function remember() {
+    if (isRecalling) return;
     clearTimeout(remembering);
     remembering = window.setTimeout(() => {
+      const [from, to] = model.measured.map(({ h, l }) => exact(h, l));
       address.set({
-        v: `${model.leftEdge()}_${Math.round(model.view.span)}`,
+        v: shown() === first ? null : shown(),
         s: model.words,
         i: model.selected < 0 ? null : model.selected,
         p: model.pinned.join("."),
+        k: model.litWord,
+        o: model.order === ORDERS[0] ? null : model.order,
+        x: model.turned.join("."),
+        m: to === undefined ? null : `${from}_${to}`,
+        tb: rows.hidden ? null : model.track || "all",
       });
     }, 250);
   }
   function recall() {
+    clearTimeout(remembering);
+    isRecalling = true;
+    remind();
+    isRecalling = false;
+    schedule();
+  }
+  function remind() {
+    model.order = ORDERS.find((one) => one === address.get("o")) ?? ORDERS[0];
+    order.value = model.order;
+    model.turned = (address.get("x") ?? "").split(".").filter((key) => /^([tc]|idle)\d+$/.test(key));
+    model.litWord = address.get("k") ?? "";
+    drawLegend();
     model.pinned = (address.get("p") ?? "").split(".").filter((key) => /^[tc]\d+$/.test(key));
     all();
     if (data.bulk.length) {
@@ -246,40 +282,33 @@ export function startTimeline(part: HTMLElement, held: Held): void {
       const { h, l } = halves(from);
       showWindow(h, l, Number(to - from));
     }
+    first = shown();
+    arrange();
     const [from, span] = (address.get("v") ?? "").split("_");
     if (/^-?\d{1,20}$/.test(from) && Number(span) > 0) {
       const { h, l } = halves(BigInt(from));
       showWindow(h, l, Number(span));
     }
-    const found = address.get("s");
-    if (found) find(found);
+    const found = address.get("s") ?? "";
+    if (found !== model.words) find(found);
     const item = address.get("i") ?? "";
-    if (/^\d+$/.test(item) && Number(item) < t.total) select(Number(item));
+    select(/^\d+$/.test(item) && Number(item) < t.total ? Number(item) : -1);
+    const ends = (address.get("m") ?? "").split("_").filter((ns) => /^-?\d{1,20}$/.test(ns));
+    model.measured = ends.length === 2 ? ends.map((ns) => halves(BigInt(ns))) : [];
+    if (model.measured.length) tellRan();
+    const track = address.get("tb");
+    if (track && track !== "all") model.track = track;
+    if (rows.hidden === !!track) tabled(!!track);
   }
 
   /* Two fingers zoom the drawing around the middle between them. */
-  const fingers = new Map<number, number>();
-  function pinch(event: PointerEvent): boolean {
-    if (event.pointerType !== "touch" || !fingers.has(event.pointerId)) return false;
-    const span = () => {
-      const [a, b] = [...fingers.values()];
-      return { far: Math.max(Math.abs(a - b), 8), middle: (a + b) / 2 };
-    };
-    if (fingers.size !== 2) {
-      fingers.set(event.pointerId, within(event).x);
-      return false;
-    }
-    const before = span();
-    fingers.set(event.pointerId, within(event).x);
-    const after = span();
-    drag = null;
-    model.zoom(before.far / after.far, Math.max(0, before.middle - model.left));
-    move(before.middle - after.middle);
-    return true;
-  }
-  for (const end of ["pointerup", "pointercancel", "pointerleave"] as const) {
-    view.addEventListener(end, (event) => fingers.delete(event.pointerId));
-  }
+  const fingers = new Pinch(view);
+  const pinch = (event: PointerEvent) =>
+    fingers.move(event, (before, after) => {
+      drag = null;
+      model.zoom(before.far / after.far, Math.max(0, before.middle - model.left));
+      move(before.middle - after.middle);
+    });
 
   /* Mouse and fingers. */
   let drag: { x: number; y: number; moved: boolean; measure: boolean } | null = null;
@@ -292,7 +321,6 @@ export function startTimeline(part: HTMLElement, held: Held): void {
   view.addEventListener("pointerdown", (event) => {
     if (event.button || event.target !== canvas) return;
     const { x, y } = within(event);
-    if (event.pointerType === "touch") fingers.set(event.pointerId, x);
     if (isBorder(x)) {
       isWidening = true;
       view.setPointerCapture(event.pointerId);
@@ -373,13 +401,14 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     isWidening = false;
     drag = null;
   });
-  view.addEventListener("contextmenu", (event) => {
+  onMenu(view, (event) => {
     const { x, y } = within(event);
     const { item } = model.at(x, y, view.scrollTop);
-    if (item < 0) return;
-    event.preventDefault();
+    if (item < 0) return false;
+    drag = null;
     select(item);
     showMenu(event.clientX, event.clientY);
+    return true;
   });
   /** The menu of the selection. */
   function showMenu(x: number, y: number) {
@@ -388,7 +417,7 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     const { key } = model.trackOf(item);
     const name = words.full(item);
     const tell = async (text: string) => {
-      details.textContent = (await copy(text)) ? "copied" : "this browser does not let pages copy";
+      toast((await copy(text)) ? "Copied" : "This browser does not let pages copy");
     };
     const between = () => {
       model.measured = [
@@ -449,6 +478,13 @@ export function startTimeline(part: HTMLElement, held: Held): void {
   };
   by(part, "as-table").onclick = () => tabled(!!rows.hidden);
   by(part, "help").onclick = help;
+  order.onchange = () => {
+    model.order = ORDERS.find((one) => one === order.value) ?? ORDERS[0];
+    arrange();
+    if (!rows.hidden) table();
+    remember();
+    schedule();
+  };
 
   onZone(() => {
     words.isLocal = isLocalZone();
@@ -456,16 +492,28 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     schedule();
   });
   function leave() {
-    if (isMeasuring || model.measured.length) endMeasure();
+    if (!by(part, "keys").hidden) help();
+    else if (isMeasuring || model.measured.length) endMeasure();
     else if (model.words) find("");
     else select(-1);
     view.focus();
   }
+  /** Opens the menu below the selection. */
+  function menuOfSelected() {
+    const bounds = view.getBoundingClientRect();
+    const { selected } = model;
+    const spot = selected < 0 ? null : model.spot(selected, model.lines);
+    const x = selected < 0 ? 0 : Math.min(Math.max(model.place(t.sh[selected], t.sl[selected]), 0), model.plot);
+    const y = spot ? HEAD + model.pinnedHeight + spot.top + spot.height - view.scrollTop : HEAD;
+    showMenu(bounds.left + model.left + x, bounds.top + Math.min(Math.max(y, HEAD), model.high));
+  }
+  /** Goes along the rows of the table. */
+  const toRow = (step: 1 | -1) => stepFocus(rows.querySelectorAll<HTMLElement>("tbody .name button"), step);
   const KEYS: Record<string, () => void> = {
     w: () => zoom(0.7, pointer ?? undefined),
     s: () => zoom(1 / 0.7, pointer ?? undefined),
-    "+": () => zoom(0.7),
-    "-": () => zoom(1 / 0.7),
+    "+": () => opened(model.track, true),
+    "-": () => opened(model.track, false),
     a: () => move(-model.plot / 8),
     d: () => move(model.plot / 8),
     0: all,
@@ -475,14 +523,13 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     f: () => model.selected >= 0 && zoomTo(model.selected),
     Enter: () => model.selected >= 0 && zoomTo(model.selected),
     p: () => model.track && pin(model.track),
-    c: () => model.track && fold(model.track),
     "[": () => step(false),
     "]": () => step(true),
-    ".": () => {
-      const bounds = view.getBoundingClientRect();
-      showMenu(bounds.left + bounds.width / 3, bounds.top + 40);
-    },
-    t: () => tabled(!!rows.hidden),
+    ".": menuOfSelected,
+    v: () => tabled(!!rows.hidden),
+    j: () => toRow(1),
+    k: () => toRow(-1),
+    t: switchTheme,
     "?": help,
     Escape: leave,
   };
@@ -497,7 +544,7 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     const { key, target } = event;
     const isTyping = target === search;
     const isCommand = event.ctrlKey || event.metaKey;
-    const isSeen = !view.hidden || key === "t" || key === "?" || key === "Escape";
+    const isSeen = !view.hidden || "vjkt?".includes(key) || key === "Escape";
     if ((isCommand && key === "f") || (key === "/" && !isTyping)) {
       event.preventDefault();
       search.focus();
@@ -505,7 +552,10 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     } else if (isTyping) {
       if (key === "Escape") leave();
       else if (key === "Enter") step(!event.shiftKey);
-    } else if (isCommand || event.altKey) {
+    } else if (isMenuKey(event) && target === view) {
+      event.preventDefault();
+      menuOfSelected();
+    } else if (isCommand || event.altKey || target === order) {
       return;
     } else if (key.startsWith("Arrow") && !view.hidden && (target === view || target === document.body)) {
       event.preventDefault();
@@ -536,6 +586,7 @@ export function startTimeline(part: HTMLElement, held: Held): void {
         () => {
           model.lit = model.lit === kind ? NO_KIND : kind;
           drawLegend();
+          remember();
           schedule();
           legend.querySelector<HTMLElement>("[aria-pressed=true]")?.focus();
         },
@@ -567,5 +618,6 @@ export function startTimeline(part: HTMLElement, held: Held): void {
   model.foldMost();
   arrange();
   recall();
+  addEventListener("hashchange", recall);
   draw();
 }

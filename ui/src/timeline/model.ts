@@ -1,6 +1,6 @@
 /* What is seen of a timeline: its lines, the window, search, selection, measure. No element and no canvas. */
 import { amount, grouped } from "../shared/amount";
-import { unnamedKind } from "../shared/kinds";
+import { kindWord, unnamedKind } from "../shared/kinds";
 import { matcher } from "../shared/search";
 import type { ItemSource, Items, Moment } from "../shared/source";
 import {
@@ -44,16 +44,24 @@ export interface Line {
   counter?: Counter;
 }
 
+/** What tracks stand by. */
+export const ORDERS = ["activity", "name", "recording"] as const;
+export type TrackOrder = (typeof ORDERS)[number];
+
 export const HEAD = 30;
 /** No kind of work. */
 export const NO_KIND = -9;
 /** Tracks that are drawn in full at first. */
 const OPEN = 3;
+/** Pixels from which on a window has room for one more. */
+const WIDE = 1600;
 /** Tracks from which on idle ones share a line, and the part of the busiest track's time under which one is idle. */
 const MANY = 12;
 const IDLE = 1 / 200;
 /** Pixels of a level of the others. */
 const DENSE = 4;
+/** Numbers in names count as numbers: `exec-2` stands before `exec-10`. */
+const byName = new Intl.Collator("en", { numeric: true });
 const HEIGHTS: Record<number, number> = { [SPAN]: 17, [SAMPLE]: 11 };
 const STEPS = [60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400].map((seconds) => seconds * 1e9);
 
@@ -76,7 +84,10 @@ export class TimelineModel {
   pinnedLines: Line[] = [];
   pinnedHeight = 0;
   pinned: string[] = [];
-  readonly folded = new Set<string>();
+  folded = new Set<string>();
+  /** What was folded at first. */
+  private foldedFirst: readonly string[] = [];
+  order: TrackOrder = "activity";
   /** Recordings whose idle tracks are shown. */
   private readonly idle = new Set<number>();
   selected = -1;
@@ -196,7 +207,7 @@ export class TimelineModel {
     };
   }
 
-  /** Tracks of a recording, the busiest first, each with those below it; the process stays on top. */
+  /** Tracks of a recording in their order, each with those below it; the process stays on top. */
   private ordered(source: number): Track[] {
     const tracks = this.tracks.filter((track) => track.source === source);
     const groups: Track[][] = [];
@@ -207,7 +218,12 @@ export class TimelineModel {
     }
     const busy = (group: Track[]) => group.reduce((sum, track) => sum + Number(track.busy) + track.samples, 0);
     const isProcess = (group: Track[]) => (group[0].kind === "process" ? 1 : 0);
-    return groups.sort((a, b) => isProcess(b) - isProcess(a) || busy(b) - busy(a)).flat();
+    const { order } = this;
+    const first = (a: Track[], b: Track[]) => {
+      if (order === "recording") return 0;
+      return order === "name" ? byName.compare(a[0].name, b[0].name) : busy(b) - busy(a);
+    };
+    return groups.sort((a, b) => isProcess(b) - isProcess(a) || first(a, b)).flat();
   }
 
   /** Parts the tracks of a recording from those that did next to nothing, where there are many. */
@@ -246,7 +262,32 @@ export class TimelineModel {
     const height = this.lines.reduce((sum, line) => sum + line.height, 0);
     if (height <= this.high * 1.5) return;
     const threads = this.lines.filter((line) => line.track && line.track.kind !== "process");
-    for (const line of threads.slice(OPEN)) this.folded.add(line.key);
+    for (const line of threads.slice(this.wide >= WIDE ? OPEN + 1 : OPEN)) this.folded.add(line.key);
+    this.foldedFirst = [...this.folded];
+  }
+
+  /** Keys of the tracks that are folded or open otherwise than at first, and recordings whose idle tracks are shown. */
+  get turned(): string[] {
+    const first = new Set(this.foldedFirst);
+    const changed = [...this.folded].filter((key) => !first.has(key));
+    const opened = this.foldedFirst.filter((key) => !this.folded.has(key));
+    return [...changed, ...opened, ...Array.from(this.idle, (source) => `idle${source}`)];
+  }
+
+  set turned(keys: readonly string[]) {
+    this.folded = new Set(this.foldedFirst);
+    this.idle.clear();
+    for (const key of keys) if (!this.toggleIdle(key) && !this.folded.delete(key)) this.folded.add(key);
+  }
+
+  /** What an address calls the kind that stands out. */
+  get litWord(): string {
+    return this.lit === NO_KIND ? "" : kindWord(this.lit, this.data.categories);
+  }
+
+  set litWord(word: string) {
+    const kind = this.kinds().find(([kind]) => kindWord(kind, this.data.categories) === word);
+    this.lit = kind ? kind[0] : NO_KIND;
   }
 
   /** All items of a row, where a pixel is so many nanoseconds. */

@@ -281,13 +281,21 @@ export class TimelinePainter {
   private scaleOf(counter: Counter, top: number): void {
     const text = this.model.value(counter, extent(counter)[1]);
     if (!counter.count) return;
-    this.pen.write(text, false, this.left + this.px(4), top + this.px(9), this.plain["ink-3"]);
+    const y = top + this.px(9);
+    this.label(text, this.left + this.px(4), y, this.plain["ink-3"]);
     // The value at the right edge of the window.
     const last = this.model.reading(counter, this.model.plot);
     if (last === null) return;
     const said = this.model.value(counter, last);
-    const x = this.wide - this.px(6) - this.pen.width(said, false);
-    this.pen.write(said, false, x, top + this.px(24), this.plain.ink);
+    this.label(said, this.wide - this.px(6) - this.pen.width(said, false), y, this.plain.ink);
+  }
+
+  /** Writes on the paper's colour, so that no line of a chart runs through the text. */
+  private label(text: string, x: number, y: number, ink: string): void {
+    const { context, plain } = this;
+    context.fillStyle = plain.plot;
+    context.fillRect(x - this.px(2), y - this.px(7), this.pen.width(text, false) + this.px(4), this.px(14));
+    this.pen.write(text, false, x, y, ink);
   }
 
   /** Paints lines between `clip`, moved up by `scroll`; returns the texts of their items. */
@@ -433,8 +441,10 @@ export class TimelinePainter {
     context.fillRect(0, 0, left, head);
     // No more digits than the zoom tells apart.
     const fine = model.perPixel < 1e3 ? 9 : model.perPixel < 1e6 ? 6 : 3;
-    const corner = model.data.unix ? this.words.date(model.start + model.leftEdge(), fine) : "own clock";
-    this.pen.write(this.pen.tail(corner, left - this.px(8)), false, this.px(4), head - this.px(13), plain["ink-3"]);
+    const date = model.data.unix ? this.words.date(model.start + model.leftEdge(), fine) : "own clock";
+    // Where there is no room for the day, the time stands alone.
+    const corner = this.pen.width(date, false) > left - this.px(8) ? date.replace(/^.*T/, "") : date;
+    this.pen.write(this.pen.head(corner, left - this.px(8)), false, this.px(4), head - this.px(13), plain["ink-3"]);
     const [start, part] = model.share();
     context.fillStyle = plain.line;
     context.fillRect(left, head - this.px(3), plot, this.px(3));

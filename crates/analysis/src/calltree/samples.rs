@@ -321,7 +321,7 @@ type FrameKey = fn(&Recording, FrameId) -> u32;
 pub(super) struct GroundStacks<'t> {
     tables: &'t Recording,
     child: fn(&mut Arena, u32, u32) -> u32,
-    key: FrameKey,
+    pub(super) key: FrameKey,
     known: Vec<u32>,
     path: Vec<(usize, u32)>,
     /// Stacks that have a node, where another ground may follow.

@@ -80,14 +80,15 @@ pub(super) fn data(
             Object::write(data.key("compared"), |data| comparison(data, compared));
         }
         let over_time = picture.over_time.iter().find(|one| one.is_of(tree));
-        if let Some(over_time) = over_time.filter(|_| methods.is_none() && !is_cut(tree))
+        let is_own = methods.is_none() || tree.has_lines();
+        if let Some(over_time) = over_time.filter(|_| is_own && !is_cut(tree))
             && let Some(values) = over_time.of(tree)
         {
             Object::write(data.key("over_time"), |data| {
                 course(data, over_time, &values);
             });
         }
-        if let Some(methods) = methods.filter(|_| over_time.is_some())
+        if let Some(methods) = methods.filter(|_| over_time.is_some() && !is_own)
             && let Some(places) = places_by(methods, picture.dimension, tree)
         {
             data.column("of_methods", places.into_iter().map(i64::from));

@@ -88,6 +88,14 @@ pub fn html(report: &Report<'_>) -> String {
     page(heading, REPORT, &sections.parts)
 }
 
+/// The keys of the whole page; parts have their own lists.
+const KEYS: &str = "<div class=\"page-keys\" hidden><dl>\
+    <dt>j k</dt><dd>next and previous call; Enter opens it</dd>\
+    <dt>/</dt><dd>find a function in the graph; n and N for its matches</dd>\
+    <dt>t z</dt><dd>light or dark; times in UTC or in your zone</dd>\
+    <dt>? Esc</dt><dd>this list; a graph and a timeline have their own while they have the focus</dd>\
+    <dt>Alt ←</dt><dd>back to what was shown before</dd></dl></div>";
+
 /// The parts in their order, with the headings that the contents lead to.
 #[derive(Default)]
 struct Sections {
@@ -210,6 +218,7 @@ impl Sections {
             let _ = writeln!(markup, "<p class=\"story\">{}</p>", escaped(&story));
         }
         figures(&mut markup, &sections::figures(report));
+        markup.push_str(KEYS);
         markup.push_str("<nav class=\"contents\" aria-label=\"Contents\">");
         for (id, title) in &sections.contents {
             markup.push_str(&format!("<a href=\"#{id}\">{title}</a>"));
@@ -327,7 +336,7 @@ fn functions(out: &mut String, tree: &CallTree, most: usize) {
     smaller_heading(out, &measure(tree));
     let counted = match tree.measure.source {
         crate::TreeSource::Spans => "calls",
-        crate::TreeSource::Samples => "samples",
+        crate::TreeSource::Samples => "samples of itself",
     };
     let head = [
         ("self", Alignment::Number),

@@ -256,12 +256,21 @@ fn of_slowest(call: &SlowCall, slowest: u64, spent: Option<(&str, u64)>) -> Stri
     )
 }
 
+/// A title within a phrase: in lower case, unless it begins with an abbreviation.
+fn within_a_phrase(title: &str) -> String {
+    let mut letters = title.chars();
+    match (letters.next(), letters.next()) {
+        (Some(_), Some(second)) if second.is_lowercase() => title.to_lowercase(),
+        _ => title.to_owned(),
+    }
+}
+
 pub(super) fn calls(out: &mut String, report: &Report<'_>) {
     let courses = Courses::new(report);
     let kind = largest_kind(report);
     let took = kind.as_deref().map_or_else(
         || "duration".to_owned(),
-        |kind| format!("duration, of it {}", title(kind)),
+        |kind| format!("duration, of it {}", within_a_phrase(title(kind))),
     );
     let slowest = report.findings.calls.iter().map(|call| call.duration).max();
     let head = [

@@ -1,5 +1,6 @@
 //! When it ran: bars over time, stacked by kinds of work, as a drawing that prints.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -40,10 +41,12 @@ pub(super) fn when(out: &mut String, report: &Report<'_>) -> bool {
             *sum = sum.saturating_add(value.own);
         }
     }
+    // The largest first, as legends have them.
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, bars)| Reverse(bars.iter().sum::<i64>()));
     let at = |bar: usize| {
-        sums.values()
-            .filter_map(move |bars| bars.get(bar))
-            .sum::<i64>()
+        let bars = sums.iter().filter_map(|(_, bars)| bars.get(bar));
+        bars.sum::<i64>()
     };
     let most = (0..BARS).map(at).max().unwrap_or(0).max(1);
     let said = caption(tree, over_time, (from, to), most);
@@ -73,7 +76,7 @@ pub(super) fn when(out: &mut String, report: &Report<'_>) -> bool {
     }
     out.push_str("</p>\n");
     out.push_str("<p class=\"kinds\">");
-    for (token, name) in sums.keys() {
+    for ((token, name), _) in &sums {
         let _ = write!(
             out,
             "<span><svg class=\"patch\" viewBox=\"0 0 1 1\" aria-hidden=\"true\"><path class=\"{token}\" d=\"M0 0h1v1H0z\"/></svg>{}</span>",

@@ -21,6 +21,7 @@ await browse(async (page, open) => {
   let compared = 0;
   let ranges = 0;
   let lines = 0;
+  let rangesOfLines = 0;
   for (const [number, capture] of captures.entries()) {
     const name = `capture-${number}.html`;
     traceloom('flame', capture, '-o', file(name), '--wide');
@@ -65,16 +66,26 @@ await browse(async (page, open) => {
       if (!await page.isVisible('.flame .strip')) continue;
       const [held] = await page.evaluate(() => JSON.parse(document.querySelector('.flame script').textContent));
       if (held.source !== 'samples' || !held.over_time?.unix) continue;
-      await page.selectOption('.flame .dimension', 'method');
+      // Lines have their own times.
+      const hasLines = await page.locator('.flame .dimension option[value=line]').isEnabled();
+      const dimension = hasLines ? 'line' : 'method';
+      await page.selectOption('.flame .dimension', dimension);
       await page.focus('.flame .strip');
       for (const key of ['ArrowRight', 'ArrowRight', 'Shift+ArrowRight']) await page.keyboard.press(key);
       const [from, to] = new URLSearchParams(new URL(page.url()).hash.slice(1)).get('w').split('_');
-      const table = json('top', '--json', '--wide', '--since', from, '--until', to, capture)[values.indexOf(value)];
+      const table = json('top', '--json', '--wide', '--dimension', dimension, '--since', from, '--until', to, capture)[values.indexOf(value)];
       await page.click('.flame .view-table');
       const byName = await expected(page, table);
       const rows = await cells(page);
       assert.equal(rows.length, Math.min(table.functions.length, ROWS), `${capture} ${value} from ${from} to ${to}`);
       for (const [self, , total, , count, name] of rows) assert.deepEqual([self, total, count], byName.get(name), name);
+      if (hasLines) {
+        // The same range by functions.
+        await page.selectOption('.flame .dimension', 'method');
+        const kept = new URLSearchParams((await page.evaluate(() => location.hash)).slice(1)).get('w');
+        assert.equal(kept, `${from}_${to}`);
+        rangesOfLines++;
+      }
       ranges++;
       await page.focus('.flame .strip');
       await page.keyboard.press('Escape');
@@ -82,5 +93,5 @@ await browse(async (page, open) => {
   }
   assert.ok(compared > 1000, `${compared} rows`);
   assert.ok(lines > 1, `${lines} values by line`);
-  assert.ok(ranges > 1, `${ranges} ranges`);
+  assert.ok(ranges > 1 && rangesOfLines > 0, `${ranges} ranges, ${rangesOfLines} by line`);
 });

@@ -63,7 +63,7 @@ await browse(async (page, open) => {
   // Each has its course, and what of it was the largest kind of work.
   const drawn = await page.$$eval('svg.course', (all) => all.filter((one) => one.querySelector('path')).length);
   assert.equal(drawn, calls.filter((call) => call.duration > 0).length);
-  assert.ok((await page.textContent('table[aria-label="Slowest calls"] th')).endsWith(`of it ${titles.get(largest.category)}`));
+  assert.ok((await page.textContent('table[aria-label="Slowest calls"] th')).endsWith(`of it ${titles.get(largest.category).toLowerCase()}`));
   const own = await amounts(page, top.functions.flatMap((row) => [row.self, row.total]));
   const label = await page.getAttribute('#functions ~ .scroll table', 'aria-label');
   assert.deepEqual(

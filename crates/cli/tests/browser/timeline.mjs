@@ -31,7 +31,7 @@ const tracks = (page) => page.$$eval('.timeline .rows table:first-of-type tbody 
 await browse(async (page, open) => {
   await open('shop.html');
   await accessible(page, 'canvas');
-  await page.keyboard.press('t');
+  await page.keyboard.press('v');
   await accessible(page, 'table');
   assert.deepEqual(await tracks(page), told.tracks.map(({ name, process, kind, spans, events, busy_ns, longest_ns, pauses }) =>
     ({ name, process, kind, spans, events, busy: busy_ns, longest: longest_ns, paused: pauses.total_ns })));
@@ -39,7 +39,7 @@ await browse(async (page, open) => {
   await page.click(`.timeline .rows button:text-is("${busiest.name}")`);
   const heading = await page.textContent('.timeline .rows h3:last-of-type');
   assert.equal(heading, `${busiest.name}: ${busiest.spans} spans in the window`);
-  await page.keyboard.press('t');
+  await page.keyboard.press('v');
 
   // A drag on the strip of the whole shows that stretch: from 40 % to 60 % of it.
   const strip = await page.locator('.timeline .overview canvas').boundingBox();
@@ -97,11 +97,11 @@ await browse(async (page, open) => {
   assert.equal(await text(page, 'details'), last, 'a link brings the selection back');
 
   await open('small.html');
-  await page.keyboard.press('t');
+  await page.keyboard.press('v');
   const small = await tracks(page);
   assert.deepEqual(small.map(({ kind, spans, longest }) => [kind, spans, longest]),
     [['thread', 4, 1e6], ['async', 1, 20000], ['async', 1, 20000]]);
-  await page.keyboard.press('t');
+  await page.keyboard.press('v');
   await page.keyboard.press('/');
   await page.keyboard.type('^one$');
   await page.keyboard.press('Enter');

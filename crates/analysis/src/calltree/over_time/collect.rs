@@ -14,7 +14,7 @@ use super::super::{children_first, thread_name};
 use super::grid::{Grid, ThreadValue};
 use super::{NONE, OverTime};
 use crate::Measure;
-use crate::symbol::{key_of_function, symbol_of_key};
+use crate::symbol::{key_of_frame, key_of_function, key_of_line, symbol_of_key};
 use crate::text::is_async;
 
 /// A span whose call has not ended.
@@ -42,6 +42,8 @@ struct StackTimes {
 #[derive(Debug)]
 pub struct OverTimeCollector {
     wanted: Vec<String>,
+    /// Samples are wanted by lines of functions, too.
+    lines: bool,
     tables: Recording,
     order: Order,
     unix: bool,
@@ -54,11 +56,13 @@ pub struct OverTimeCollector {
 }
 
 impl OverTimeCollector {
-    /// Collects values by these names, as [`crate::TreeOptions::values`] has them.
+    /// Collects values by these names, as [`crate::TreeOptions::values`] has them; with `lines` samples are kept once
+    /// more, by lines of functions.
     #[must_use]
-    pub fn new(wanted: Vec<String>) -> Self {
+    pub fn new(wanted: Vec<String>, lines: bool) -> Self {
         Self {
             wanted,
+            lines,
             tables: Recording::default(),
             order: Order::default(),
             unix: true,
@@ -80,11 +84,20 @@ impl OverTimeCollector {
         }
         let wall = Measure::wall();
         if self.wanted.is_empty() || self.wanted.contains(&wall.name) {
-            self.add(all, wall, &self.calls, &self.arena, |node| node);
+            self.add(all, (wall, false), &self.calls, &self.arena, |node| node);
         }
-        for times in self.samples.values().flatten() {
+        let dimensions = if self.lines {
+            &[false, true][..]
+        } else {
+            &[false]
+        };
+        let times = self.samples.values().flatten();
+        for (times, &is_line) in
+            times.flat_map(|times| dimensions.iter().map(move |of| (times, of)))
+        {
             let mut arena = Arena::new();
             let mut stacks = GroundStacks::new(&self.tables, Arena::child, false);
+            stacks.key = if is_line { key_of_line } else { key_of_frame };
             let cells = times.grid.cells();
             let mut nodes: HashMap<u32, u32, RandomState> = HashMap::default();
             for ((.., stack), _) in cells {
@@ -93,14 +106,20 @@ impl OverTimeCollector {
                 node.or_insert_with(|| stacks.node(&mut arena, ROOT, stack_of));
             }
             let node = |stack| nodes.get(&stack).copied().unwrap_or(ROOT);
-            self.add(all, times.measure.clone(), &times.grid, &arena, node);
+            self.add(
+                all,
+                (times.measure.clone(), is_line),
+                &times.grid,
+                &arena,
+                node,
+            );
         }
     }
 
     fn add(
         &self,
         all: &mut Vec<OverTime>,
-        measure: Measure,
+        of: (Measure, bool),
         grid: &Grid,
         arena: &Arena,
         node: impl Fn(u32) -> u32,
@@ -109,9 +128,11 @@ impl OverTimeCollector {
         if cells.is_empty() {
             return;
         }
-        let known = all.iter().position(|one| one.measure == measure);
+        let known = all
+            .iter()
+            .position(|one| (&one.measure, one.lines) == (&of.0, of.1));
         let at = known.unwrap_or_else(|| {
-            all.push(OverTime::new(measure, self.unix));
+            all.push(OverTime::new(of, self.unix));
             all.len() - 1
         });
         let Some(into) = all.get_mut(at).filter(|one| one.unix == self.unix) else {

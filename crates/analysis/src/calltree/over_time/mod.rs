@@ -38,6 +38,8 @@ pub struct NodeStretch {
 pub struct OverTime {
     /// What the values are; told by the names of profiles, as long as no view says more.
     pub measure: Measure,
+    /// Frames stand for lines, as in a tree that [`CallTree::has_lines`].
+    pub lines: bool,
     /// Times are dates.
     pub unix: bool,
     /// Names of threads.
@@ -50,9 +52,10 @@ pub struct OverTime {
 }
 
 impl OverTime {
-    fn new(measure: Measure, unix: bool) -> Self {
+    fn new((measure, lines): (Measure, bool), unix: bool) -> Self {
         Self {
             measure,
+            lines,
             unix,
             threads: Vec::new(),
             symbols: SymbolInterner::default(),
@@ -91,7 +94,9 @@ impl OverTime {
     #[must_use]
     pub fn is_of(&self, tree: &CallTree) -> bool {
         let (own, other) = (&self.measure, &tree.measure);
-        own.name == other.name && own.source == other.source && own.unit == other.unit
+        let is_measure =
+            own.name == other.name && own.source == other.source && own.unit == other.unit;
+        is_measure && self.lines == tree.has_lines()
     }
 
     /// Returns the values of a tree's nodes in the order of time; none where a path is not in the tree, because its

@@ -23,7 +23,7 @@ fn recording() -> (CallTree, Vec<OverTime>) {
     }
     let definitions = tables.take_definitions();
     let mut builder = TreeBuilder::new(TreeOptions::default());
-    let mut collector = OverTimeCollector::new(Vec::new());
+    let mut collector = OverTimeCollector::new(Vec::new(), false);
     let sinks: [&mut dyn Sink; 2] = [&mut builder, &mut collector];
     for sink in sinks {
         sink.begin(Order::Nested, Clock::Unix);

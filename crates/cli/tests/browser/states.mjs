@@ -1,0 +1,189 @@
+// What is seen has an address, and Back leads to what was seen before; what is taken out says so and comes back.
+import assert from 'node:assert/strict';
+import { accessible, browse, file, json, traceloom } from './browser.mjs';
+
+const [shop] = process.argv.slice(2);
+for (const page of ['flame', 'timeline', 'report']) traceloom(page, shop, '-o', file(`${page}.html`));
+const [tree] = json('tree', '--json', '--min-percent', '0', shop);
+/** Asked of the page: what the browser says of its address comes later than that. */
+const hashOf = (page) => page.evaluate(() => location.hash);
+const state = async (page, key) => new URLSearchParams((await hashOf(page)).slice(1)).get(key);
+const told = (page) => page.textContent('.told');
+/** The middle of a row of the graph, at a share of its width. */
+const spot = async (page, share, row) => {
+  const view = await page.locator('.view').boundingBox();
+  return [view.x + view.width * share, view.y + 20 * row + 10];
+};
+
+await browse(async (page, open) => {
+  await open('flame.html');
+  // A press selects, a second one zooms; Back zooms out, and a link has the selection.
+  const root = tree.nodes.find((node) => node.depth === 0);
+  const place = await spot(page, 0.1, 1);
+  await page.mouse.click(...place);
+  assert.ok((await told(page)).startsWith(`${root.function}: `));
+  assert.deepEqual([await state(page, 'i'), await state(page, 'z')], [root.function, null]);
+  await page.waitForTimeout(600);
+  await page.mouse.click(...place);
+  assert.deepEqual([await state(page, 'i'), await state(page, 'z')], [null, root.function]);
+  assert.equal(await page.locator('.path button').count(), 1);
+  await page.goBack();
+  await page.waitForFunction(() => !document.querySelector('.path button'));
+  assert.ok((await told(page)).startsWith(`${root.function}: `));
+  assert.equal(await page.locator('.funcs tr.chosen').getAttribute('data-symbol'), await page.locator(`.funcs tr:has([title="${root.function}"])`).getAttribute('data-symbol'));
+
+  // The menu key opens the menu at the frame; what is hidden is counted, and Undo brings it back.
+  await page.focus('.view');
+  await page.keyboard.press('Shift+F10');
+  await accessible(page, 'menu');
+  const menu = await page.locator('.menu').boundingBox();
+  assert.ok(Math.abs(menu.y - place[1] - 10) < 4, `${menu.y} below ${place[1]}`);
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('h');
+  const frames = tree.nodes.filter((node) => node.function === root.function).length;
+  assert.equal(await page.textContent('body > .toast span'), `Hidden: ${frames} frame${frames === 1 ? '' : 's'}`);
+  await accessible(page, 'toast');
+  assert.match(await page.textContent('.cuts'), new RegExp(`^hidden: ${root.function}`));
+  await page.click('.toast button');
+  assert.equal(await page.isHidden('.toast'), true);
+  assert.equal(await page.isHidden('.cuts'), true);
+
+  // The legend keeps its order when it holds less, and says what is not there; a kind that is hidden comes back.
+  const legend = () => page.$$eval('.legend button', (buttons) => buttons.map((button) => [button.dataset.kind, button.disabled]));
+  const whole = await legend();
+  assert.ok(whole.every(([, isOff]) => !isOff));
+  await page.selectOption('.threads', { index: 1 });
+  const [name] = (await page.locator('.threads option').nth(1).textContent()).split(' · ');
+  const [kinds] = json('top', '--hotspots', '--json', '--filter', `thread = "${name}"`, shop);
+  const occurring = new Set(kinds.categories.filter(({ self }) => self > 0).map(({ category }) => category ?? ''));
+  assert.deepEqual(await legend(), whole.map(([kind]) => [kind, !occurring.has(kind)]));
+  assert.ok(occurring.size < whole.length);
+  await page.selectOption('.threads', '-1');
+  await page.click('.legend button[data-kind=network]', { modifiers: ['Alt'] });
+  assert.equal(await page.isDisabled('.legend button[data-kind=network]'), true);
+  await page.click('.toast button');
+  assert.equal(await page.isDisabled('.legend button[data-kind=network]'), false);
+  await page.click('.legend button[data-kind=db]');
+  assert.equal(await state(page, 'k'), 'db');
+
+  // How functions are sorted is in the address, too.
+  await page.click('.view-table');
+  await page.click('.rows th:nth-child(3) button');
+  const totals = await page.$$eval('.rows tbody tr', (rows) => rows.slice(0, 5).map((row) => row.cells[5].textContent));
+  const hash = await hashOf(page);
+  await page.goto('about:blank');
+  await open('flame.html', hash);
+  assert.deepEqual(await page.$$eval('.rows tbody tr', (rows) => rows.slice(0, 5).map((row) => row.cells[5].textContent)), totals);
+  assert.equal(await page.getAttribute('.legend button[data-kind=db]', 'aria-pressed'), 'true');
+  await page.keyboard.press('j');
+  assert.equal(await page.evaluate(() => document.activeElement.closest('tr')?.rowIndex), 1);
+
+  // The link of the head is what is seen.
+  await page.evaluate(() => { Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { window.copied = text; } } }); });
+  await page.click('header .copy-link');
+  assert.equal(await page.textContent('.toast span'), 'Link copied');
+  assert.equal(await page.evaluate(() => window.copied === location.href), true);
+});
+
+// A range stays from dimension to dimension: by threads it comes to the same.
+await browse(async (page, open) => {
+  await open('flame.html');
+  await page.focus('.strip');
+  for (const key of ['ArrowRight', 'ArrowRight', 'ArrowRight', 'Shift+ArrowRight', 'Shift+ArrowRight']) await page.keyboard.press(key);
+  const words = await page.textContent('.cuts');
+  assert.match(words, /^only .* Percentages are of what is left of time and threads: /);
+  for (const dimension of ['class', 'thread']) {
+    await page.selectOption('.dimension', dimension);
+    assert.equal(await page.isVisible('.strip'), true);
+    assert.equal(await page.textContent('.cuts'), words, dimension);
+  }
+  // The roots are the threads of the range, and one thread alone is one root.
+  const roots = async () => {
+    await page.click('.view-tree');
+    return page.$$eval('.rows tr[aria-level="1"]', (rows) => rows.map((row) => row.cells[0].lastChild.data));
+  };
+  const some = await roots();
+  const all = (await page.$$eval('.threads option', (options) => options.slice(1).map((option) => option.textContent.split(' · ')[0])));
+  assert.ok(some.length > 0 && some.length < all.length && some.every((name) => all.includes(name)), `${some}`);
+  await page.selectOption('.threads', { label: await page.locator(`.threads option:has-text("${some[0]} ·")`).first().textContent() });
+  assert.deepEqual(await roots(), [some[0]]);
+});
+
+// A tip waits for the pointer to rest, is never under it, and goes with a key and with the wheel.
+await browse(async (page, open) => {
+  await open('flame.html');
+  const tip = page.locator('.flame .tip');
+  for (const [share, row] of [[0.1, 1], [0.95, 2], [0.5, 3]]) {
+    const [x, y] = await spot(page, share, row);
+    await page.mouse.move(x, y);
+    await tip.waitFor();
+    const { x: left, y: top, width, height } = await tip.boundingBox();
+    assert.ok(x < left || x > left + width || y < top || y > top + height, `${x}, ${y}`);
+    assert.ok(left >= 0 && left + width <= 1280);
+    if (row === 1) await page.keyboard.press('Shift');
+    else await page.mouse.wheel(0, 1);
+    await tip.waitFor({ state: 'hidden' });
+  }
+});
+
+// The timeline: Back undoes a zoom, and order, open tracks, table and what stands out are in the address.
+await browse(async (page, open) => {
+  await open('timeline.html');
+  const drawing = () => page.$eval('.timeline .view canvas', (canvas) => canvas.toDataURL());
+  const first = await drawing();
+  await page.focus('.timeline .view');
+  for (let step = 0; step < 6; step++) await page.keyboard.press('w');
+  await page.waitForFunction(() => location.hash.includes('v='));
+  assert.notEqual(await drawing(), first);
+  await page.goBack();
+  await page.waitForFunction(() => location.hash === '');
+  await page.waitForFunction((first) => document.querySelector('.timeline .view canvas').toDataURL() === first, first);
+
+  await page.selectOption('.order', 'name');
+  await page.click('.legend button:has-text("Database")');
+  await page.waitForFunction(() => /o=name/.test(location.hash) && /k=db/.test(location.hash));
+  const ordered = await drawing();
+  assert.notEqual(ordered, first);
+  const hash = await hashOf(page);
+  await page.goto('about:blank');
+  await open('timeline.html', hash);
+  assert.equal(await page.inputValue('.order'), 'name');
+  assert.equal(await page.getAttribute('.legend button:has-text("Database")', 'aria-pressed'), 'true');
+  await page.waitForFunction((ordered) => document.querySelector('.timeline .view canvas').toDataURL() === ordered, ordered);
+  await page.focus('.timeline .view');
+  await page.keyboard.press('v');
+  await page.waitForFunction(() => location.hash.includes('tb='));
+  await page.goBack();
+  await page.waitForFunction(() => document.querySelector('.timeline .rows').hidden);
+  await page.keyboard.press('t');
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
+  await page.keyboard.press('?');
+  assert.equal(await page.isVisible('.timeline .keys'), true);
+  await accessible(page, 'keys');
+});
+
+// A report has keys of its own.
+await browse(async (page, open) => {
+  await open('report.html');
+  await page.keyboard.press('?');
+  assert.equal(await page.isVisible('.page-keys'), true);
+  await accessible(page, 'keys of the report');
+  await page.keyboard.press('Escape');
+  assert.equal(await page.isHidden('.page-keys'), true);
+  await page.keyboard.press('j');
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  assert.equal(await page.evaluate(() => [...document.querySelectorAll('td > details')].findIndex((one) => one.open)), 1);
+});
+
+// Small windows, or large ones at 200 %, lose nothing to the side.
+for (const viewport of [{ width: 320, height: 640 }, { width: 720, height: 450 }, { width: 1000, height: 700 }]) {
+  await browse(async (page, open) => {
+    for (const name of ['flame', 'timeline', 'report']) {
+      await open(`${name}.html`);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} at ${viewport.width}`);
+      const outside = await page.$$eval('.bar > *, .view, .strip, .details', (all) => all.filter((one) => one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.className));
+      assert.deepEqual(outside, [], `${name} at ${viewport.width}`);
+    }
+  }, { viewport });
+}
