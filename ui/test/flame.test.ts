@@ -252,10 +252,18 @@ test("a search adds up the outermost matches", () => {
 test("an address brings back what was seen", () => {
   const one = new FlameModel(held());
   one.zoom(one.follow(["main", "walk"]));
-  const state = one.state();
-  const other = new FlameModel(held());
-  const names = other.recall((key) => (state[key] === null ? null : String(state[key])));
-  assert.deepEqual(names, ["main", "walk"]);
+  one.seen.sort = "-sum";
+  const recalled = () => {
+    const state = one.state();
+    const other = new FlameModel(held());
+    const paths = other.recall((key) => (state[key] === null ? null : String(state[key])));
+    assert.equal(other.seen.sort, "-sum");
+    return paths;
+  };
+  // What is zoomed is selected, too.
+  assert.deepEqual(recalled(), [["main", "walk"], []]);
+  one.selected = one.follow(["main"]);
+  assert.deepEqual(recalled(), [["main", "walk"], ["main"]]);
 });
 
 test("own code does not do the work of what calls it, and a kind of work has its functions", () => {
