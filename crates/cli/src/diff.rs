@@ -453,10 +453,11 @@ fn as_json(
 fn picture(options: &Options, (diff, doubt): (&Diff, &str), path: &str) -> anyhow::Result<()> {
     let extension = Path::new(path).extension().and_then(|name| name.to_str());
     let compared = Compared::new(diff, options.as_before);
-    let tree = match options.as_before {
-        false => &diff.after.tree,
-        true => &diff.before.tree,
+    let (tree, other) = match options.as_before {
+        false => (&diff.after.tree, &diff.before.tree),
+        true => (&diff.before.tree, &diff.after.tree),
     };
+    let mirrored = Compared::new(diff, !options.as_before);
     let paths = options.tree.read.paths.iter().map(|path| mailed(path));
     let title = paths.collect::<Vec<_>>().join(" → ");
     let picture = Picture {
@@ -464,6 +465,7 @@ fn picture(options: &Options, (diff, doubt): (&Diff, &str), path: &str) -> anyho
         doubt,
         short_names: !options.table.wide,
         changes: Some(&compared),
+        other: Some((other, &mirrored)),
         ..Picture::default()
     };
     let text = match extension {

@@ -113,6 +113,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         upwards: options.upwards,
         short_names: !options.wide,
         changes: None,
+        other: None,
         categories: Some(&categories),
         dimension,
         lines: &lines,

@@ -51,6 +51,8 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
   const tip = new Tip(by(part, "tip"));
   const menu = by(part, "menu");
   const canvas = view.querySelector("canvas") as HTMLCanvasElement;
+  /** The recording whose frames a value has, of a difference. */
+  const recording = (held: Held) => (held.compared?.word === "after" ? "before" : "after");
   const isWhole = document.body.classList.contains("whole");
   const first = Math.max(
     values.findIndex((value) => value.total !== 0),
@@ -133,6 +135,9 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
   /* Kinds of work with what they came to by themselves; the one that is pressed stands out. */
   function drawLegend() {
     legend.hidden = seen.colours === "package";
+    // Without buttons in it, the keyboard must reach it to scroll.
+    if (seen.colours === "change") legend.tabIndex = 0;
+    else legend.removeAttribute("tabindex");
     if (seen.colours === "category") legend.replaceChildren(...legendOfKinds());
     else if (seen.colours === "change") legend.replaceChildren(...legendOfChanges());
   }
@@ -300,6 +305,8 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     press("of-self", !seen.ofTotal);
     press("of-total", seen.ofTotal);
     by(part, "sides").hidden = !data.changes;
+    by(part, "recordings").hidden = !data.changes || values.filter((held) => held.value === data.held.value).length < 2;
+    for (const name of ["before", "after"]) press(`of-${name}`, recording(data.held) === name);
     by(part, "merged").hidden = !model.grouping;
     const words = model.cutWords();
     by(part, "cuts").hidden = !words;
@@ -551,6 +558,14 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     });
     recall();
   }
+  /** Shows the same of the other recording. */
+  function turnRecording(to: string) {
+    const at = values.findIndex((held) => held.value === data.held.value && recording(held) === to);
+    if (at < 0 || at === value) return;
+    address.set({ ...model.state(), val: at === first ? null : at });
+    recall();
+  }
+  for (const name of ["before", "after"]) by(part, `of-${name}`).onclick = () => turnRecording(name);
   choice.onchange = turn;
   dimension.onchange = turn;
   threads.onchange = () => change({ thread: Number(threads.value) });

@@ -384,9 +384,14 @@ impl Diff {
         };
         let error = 1.96 * (1.0 / float(self.before.calls) + 1.0 / float(self.after.calls)).sqrt();
         let is_chance = sampled && (1.0 + percent / 100.0).ln().abs() < error;
+        // How it was adjusted stands in the heading: it can be longer than all a sentence says.
+        let plain = Measure {
+            adjusted: None,
+            ..self.measure.clone()
+        };
         Some(format!(
             "{}: {} instead of {}, {change}{}",
-            self.measure.title().trim_end_matches(','),
+            plain.title(),
             shown(self.of_after(after)),
             shown(self.of_before(before)),
             if is_chance { ": may be chance" } else { "" }

@@ -51,7 +51,9 @@ pub(super) fn data(
     };
     Object::write(out, |data| {
         data.text("title", picture.title);
-        data.text("value", &tree.measure.title());
+        // Both recordings of a difference have one value, also where one of them was adjusted.
+        let of = picture.changes.map(|compared| &compared.diff.measure);
+        data.text("value", &of.unwrap_or(&tree.measure).title());
         data.text("dimension", picture.dimension.word());
         data.unit(&tree.measure.unit);
         data.text("source", counted(tree));

@@ -1,7 +1,7 @@
 //! A page that holds the whole tree and draws it on a canvas, without network.
 
-use super::Picture;
 use super::data::{counted, data, is_cut};
+use super::{Compared, Picture};
 use crate::page::{FLAME, Heading, escape, fill, list, page};
 use crate::{CallTree, Dimension, amount, grouped};
 
@@ -51,7 +51,10 @@ pub fn html(trees: &[CallTree], picture: &Picture<'_>) -> String {
         None => own.chain(lines).chain(others).collect(),
     };
     all.sort_by_key(|(one, _)| *one != picture.dimension);
-    let all: Vec<_> = all.iter().map(|(one, tree)| (*one, tree)).collect();
+    let all = all.iter().map(|(one, tree)| (*one, tree, picture.changes));
+    let other = picture.other.iter();
+    let other = other.map(|&(tree, changes)| (Dimension::Method, tree, Some(changes)));
+    let all: Vec<_> = all.chain(other).collect();
     page(heading, FLAME, &[parts(&all, picture, None)])
 }
 
@@ -85,22 +88,26 @@ fn about(tree: &CallTree, picture: &Picture<'_>) -> String {
 
 /// The graph as a part of a page; `id` tells it from others there.
 pub(crate) fn part(trees: &[CallTree], picture: &Picture<'_>, id: Option<&str>) -> String {
-    let own: Vec<_> = trees.iter().map(|tree| (Dimension::Method, tree)).collect();
-    parts(&own, picture, id)
+    let own = trees.iter();
+    let own = own.map(|tree| (Dimension::Method, tree, picture.changes));
+    parts(&own.collect::<Vec<_>>(), picture, id)
 }
 
-fn parts(trees: &[(Dimension, &CallTree)], picture: &Picture<'_>, id: Option<&str>) -> String {
+/// A tree of a page: what its frames stand for, and what it is compared with.
+type Shown<'s> = (Dimension, &'s CallTree, Option<&'s Compared<'s>>);
+
+fn parts(trees: &[Shown<'_>], picture: &Picture<'_>, id: Option<&str>) -> String {
     let size = |tree: &CallTree| tree.nodes.len() * 16 + tree.symbols.len() * 64;
-    let mut markup = String::with_capacity(trees.iter().map(|(_, tree)| size(tree)).sum());
+    let mut markup = String::with_capacity(trees.iter().map(|(_, tree, _)| size(tree)).sum());
     fill(&mut markup, MARKUP, |out, name| match (name, id) {
-        ("data", _) => list(out, trees.iter(), |out, &(dimension, tree)| {
-            let is_of = |one: &&(Dimension, &CallTree)| {
-                one.0 == Dimension::Method && one.1.measure == tree.measure
-            };
-            let methods = trees.iter().find(is_of).map(|&(_, methods)| methods);
+        ("data", _) => list(out, trees.iter(), |out, &(dimension, tree, changes)| {
+            let is_of =
+                |one: &&Shown<'_>| one.0 == Dimension::Method && one.1.measure == tree.measure;
+            let methods = trees.iter().find(is_of).map(|&(_, methods, _)| methods);
             let methods = methods.filter(|_| dimension != Dimension::Method);
             let picture = Picture {
                 dimension,
+                changes,
                 ..*picture
             };
             data(out, tree, methods, &picture);

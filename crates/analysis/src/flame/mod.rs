@@ -34,6 +34,8 @@ pub struct Picture<'p> {
     pub short_names: bool,
     /// What each node of the tree came to in another recording: the colours are then those of the change.
     pub changes: Option<&'p Compared<'p>>,
+    /// The other recording of a difference, seen from its side; a page switches between both.
+    pub other: Option<(&'p CallTree, &'p Compared<'p>)>,
     /// Kinds of work that a page can colour by; none for those that come with the program.
     pub categories: Option<&'p Categories>,
     /// What frames stand for where a page opens; an SVG draws the tree that it is given.

@@ -43,6 +43,27 @@ await browse(async (page, open) => {
   assert.deepEqual(rows.map(String).sort(), expected.map(String).sort());
   assert.equal(rows[0][7], 'walk', 'the largest change first');
 
+  // As wide as before, what is gone is seen, and the table is the same; Back is after again.
+  assert.equal(await page.getAttribute('.of-after', 'aria-pressed'), 'true');
+  assert.equal(await page.isVisible('.values'), false, 'one value');
+  const roots = async () => {
+    await page.click('.view-tree');
+    return page.$$eval('.rows tr[aria-level="1"]', (rows) => rows.map((row) => row.cells[1].textContent));
+  };
+  assert.deepEqual(await roots(), [`${told.after.total}`]);
+  await page.waitForTimeout(600);
+  await page.click('.of-before');
+  assert.deepEqual(await roots(), [told.before.total.toLocaleString('en-US')]);
+  await accessible(page, 'as wide as before');
+  await page.fill('.search', '^gone$');
+  assert.match(await page.textContent('.matched'), /^matched: 10 /);
+  await page.fill('.search', '');
+  await page.click('.view-table');
+  const same = await page.$$eval('.rows tbody tr', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.querySelector('[title]')?.title ?? cell.textContent)));
+  assert.deepEqual(same.map(String).sort(), rows.map(String).sort());
+  await page.click('.of-after');
+  await page.click('.view-table');
+
   // The colour under the pointer is the step of the change that the tooltip tells.
   await page.click('.view-graph');
   const view = await page.locator('.view').boundingBox();

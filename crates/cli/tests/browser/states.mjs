@@ -4,6 +4,7 @@ import { accessible, browse, file, json, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 for (const page of ['flame', 'timeline', 'report']) traceloom(page, shop, '-o', file(`${page}.html`));
+traceloom('diff', shop, '--adjust', 'org.postgresql.jdbc.PgPreparedStatement.executeQuery*2', '-o', file('diff.html'));
 const [tree] = json('tree', '--json', '--min-percent', '0', shop);
 /** Asked of the page: what the browser says of its address comes later than that. */
 const hashOf = (page) => page.evaluate(() => location.hash);
@@ -186,4 +187,16 @@ for (const viewport of [{ width: 320, height: 640 }, { width: 720, height: 450 }
       assert.deepEqual(outside, [], `${name} at ${viewport.width}`);
     }
   }, { viewport });
+}
+
+// Light and dark, at a desk and on a phone, no page has a serious fault.
+for (const colorScheme of ['light', 'dark']) {
+  for (const width of [390, 1280]) {
+    await browse(async (page, open) => {
+      for (const name of ['flame', 'timeline', 'report', 'diff']) {
+        await open(`${name}.html`);
+        await accessible(page, `${name}, ${colorScheme}, ${width}`);
+      }
+    }, { colorScheme, viewport: { width, height: 844 } });
+  }
 }
