@@ -2,6 +2,7 @@
 
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
+mod acknowledged;
 mod answers;
 mod args;
 mod asked;
@@ -56,6 +57,7 @@ mod rewrite;
 mod select;
 mod send;
 mod send_posts;
+mod send_zorka;
 mod sendable;
 mod serve;
 mod serve_config;

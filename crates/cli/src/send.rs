@@ -1,22 +1,20 @@
 //! `send`: plays the agents of a collector.
 
-use std::fmt::Write as _;
 use std::net::{SocketAddr, ToSocketAddrs as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::json;
-use traceloom_formats::Output as _;
 use traceloom_formats::PROTOCOLS;
 use traceloom_formats::protocol::{Identity, Protocol};
-use traceloom_input::save::Save;
-use traceloom_server::{Latencies, SendOptions, Sent, Stop, send};
+use traceloom_server::{PostOptions, SendOptions, Stop, send};
 
 use crate::Outcome;
+use crate::acknowledged::{answer_times, save_ledger};
 use crate::args::Common;
 use crate::numbers::{size, things};
 use crate::push::HttpAddress;
+use crate::send_zorka::AgentLoad;
 use crate::sendable;
 use crate::streams::message;
 use crate::tls_flags::TlsFlags;
@@ -33,6 +31,7 @@ use crate::usage::Usage;
     traceloom send app.heph --to heph://127.0.0.1:1716\n  \
     traceloom send trace.trcxml --listen 127.0.0.1:1719\n  \
     traceloom send spans.otlp-traces --to http://127.0.0.1:1717\n  \
+    traceloom send app.requests.jsonl --to zorka://127.0.0.1:1717 --agents 50 --loop\n  \
     traceloom send streams/ --to cdt://127.0.0.1:1715 --agents 100 --loop --rate 50000000\n  \
     traceloom send streams/ --to cdt://127.0.0.1:1715 --agents 8 --times 20 --ledger acknowledged.jsonl\n  \
     traceloom send dump/ --to cdt://127.0.0.1:1715       a folder of a collector, as its agents sent it\n  \
@@ -41,7 +40,9 @@ pub(crate) struct Options {
     /// What to send.
     path: String,
     /// Where to, such as `cdt://127.0.0.1:1715`; `cdts://`, `hephs://` and `tptps://` speak TLS. `http://` and `https://` post
-    /// traces and profiles of OpenTelemetry and spans of Zipkin, each message once.
+    /// traces and profiles of OpenTelemetry and spans of Zipkin, each message once. `zorka://` and `zorkas://` post symbols and traces over
+    /// HTTP as Zorka's agents do: what is refused is sent again, its symbols first. With several agents or times each sends
+    /// sessions of its own.
     #[arg(long, value_name = "URL", value_parser = destination, required_unless_present = "listen")]
     to: Option<Destination>,
     /// File with the token, where a collector asks for one over HTTP.
@@ -70,7 +71,7 @@ pub(crate) struct Options {
     /// Have each agent begin elsewhere in the recording, as load of different bytes: what arrives is no recording.
     #[arg(long)]
     stagger: bool,
-    /// Write what was acknowledged, a JSON object for each stream of each agent.
+    /// Write what was acknowledged, a JSON object for each stream of each agent; of Zorka's for each session.
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
     /// Service that the agents name.
@@ -92,12 +93,19 @@ pub(crate) struct Options {
 enum Destination {
     Session(Target),
     Requests(HttpAddress),
+    /// Zorka's agents, over HTTP.
+    Zorka(HttpAddress),
 }
 
 /// Reads `protocol://host[:port]`.
 fn destination(url: &str) -> Result<Destination, String> {
     if url.starts_with("http://") || url.starts_with("https://") {
         return HttpAddress::read(url).map(Destination::Requests);
+    }
+    for (scheme, http) in [("zorka://", "http://"), ("zorkas://", "https://")] {
+        if let Some(host) = url.strip_prefix(scheme) {
+            return HttpAddress::read(&format!("{http}{host}")).map(Destination::Zorka);
+        }
     }
     target(url).map(Destination::Session)
 }
@@ -124,7 +132,7 @@ fn target(url: &str) -> Result<Target, String> {
             .map(|protocol| protocol.captures.name)
             .collect();
         return Err(format!(
-            "nothing is sent over `{scheme}`; there is {}, http, https",
+            "nothing is sent over `{scheme}`; there is {}, zorka, http, https",
             names.join(", ")
         ));
     };
@@ -164,6 +172,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let to = match to {
         Destination::Session(to) => to,
         Destination::Requests(to) => return post(options, to),
+        Destination::Zorka(to) => return zorka(options, to),
     };
     let stop = Stop::default();
     let streams = sendable::read(&options.path, to.protocol, &options.common)?;
@@ -195,7 +204,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     };
     let sent = send(&sending, streams, &stop)?;
     if let Some(ledger) = &options.ledger {
-        write(ledger, &sent, options.force)?;
+        save_ledger(ledger, &sent.ledger, options.force)?;
     }
     let acknowledged = sent.ledger.iter().map(|row| row.acknowledged).sum();
     let in_all = sent.ledger.iter().map(|row| row.sent).sum();
@@ -212,7 +221,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             to.protocol.captures.name
         ),
     }
-    if let Some(times) = flush_times(&sent.flushes) {
+    if let Some(times) = answer_times("request to flush", &sent.flushes) {
         message!("{times}");
     }
     for failure in sent.failures.iter().take(10) {
@@ -243,32 +252,26 @@ fn post(options: &Options, to: &HttpAddress) -> anyhow::Result<Outcome> {
     crate::send_posts::run(&options.path, to, tls, token, &options.common)
 }
 
-/// Returns a line on the times from a request to acknowledge everything to its answer.
-fn flush_times(flushes: &Latencies) -> Option<String> {
-    let milliseconds = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
-    (flushes.count() > 0).then(|| {
-        format!(
-            "{} answered: half within {}, 99 % within {}, all within {}",
-            things(flushes.count(), "request to flush", "requests to flush"),
-            milliseconds(flushes.quantile(0.5)),
-            milliseconds(flushes.quantile(0.99)),
-            milliseconds(flushes.longest()),
-        )
-    })
-}
-
-fn write(path: &Path, sent: &Sent, force: bool) -> anyhow::Result<()> {
-    let mut text = String::new();
-    for row in &sent.ledger {
-        let row = json!({
-            "instance": row.instance,
-            "part": row.part,
-            "acknowledged": row.acknowledged,
-            "sent": row.sent,
-        });
-        writeln!(text, "{row}")?;
+/// Posts as Zorka's agents do.
+fn zorka(options: &Options, to: &HttpAddress) -> anyhow::Result<Outcome> {
+    if options.stagger {
+        let reason = "symbols come before the traces that need them: --stagger is not for zorka";
+        return Err(Usage(reason.to_owned()).into());
     }
-    let mut save = Save::start(path, false, force)?;
-    save.write("", text.as_bytes())?;
-    Ok(save.commit()?)
+    let token = options.token_file.as_deref();
+    let to = PostOptions {
+        to: to.address,
+        host: to.host.clone(),
+        tls: options.tls.client(&to.name, to.tls)?,
+        token: token.map(crate::push::token).transpose()?,
+        patience: Duration::from_secs(60),
+    };
+    let load = AgentLoad {
+        agents: options.agents,
+        times: (!options.endless).then_some(options.times),
+        rate: options.rate,
+        ledger: options.ledger.as_deref(),
+        force: options.force,
+    };
+    crate::send_zorka::run(&options.path, to, &load, &options.common)
 }

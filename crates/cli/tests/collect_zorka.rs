@@ -3,15 +3,18 @@
 
 #[path = "collected/mod.rs"]
 mod collected;
+#[path = "../../formats/tests/corpus/mod.rs"]
+mod corpus;
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
 use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use collected::http::{ask, captures, request};
-use collected::{Collector, stdout, text};
-use serde_json::Value;
+use collected::{Collector, run, stdout, text};
+use serde_json::{Value, json};
 
 const SESSION: &str = "X-Zorka-Session-ID: 00000000000000aa\r\n";
 
@@ -160,11 +163,11 @@ fn what_is_no_post_leaves_nothing() {
 
 #[test]
 fn recorded_posts_are_answered_and_read_as_they_were() {
-    let Some(corpus) = std::env::var_os("TRACELOOM_CORPUS") else {
+    let Some(corpus) = corpus::root() else {
         return;
     };
     for folder in ["gen-b-agent-streaming", "gen-c-agent-local"] {
-        let recorded = Path::new(&corpus).join("zorka").join(folder);
+        let recorded = corpus.join("zorka").join(folder);
         let recorded = recorded.join("requests.jsonl");
         let lines = std::fs::read_to_string(&recorded).expect("posts");
         let scratch = tempfile::tempdir().expect("a folder");
@@ -197,5 +200,266 @@ fn recorded_posts_are_answered_and_read_as_they_were() {
         }
         let calls = |path: &str| stdout(&["calls", "--csv", path]).lines().count();
         assert_eq!(calls(text(&data)), calls(text(&recorded)), "{folder}");
+    }
+}
+
+/// Asks for a session as an agent of 2018 does, and returns the status and the session.
+fn registered(http: &str, key: &str, name: &str) -> (u16, String) {
+    let kind = "Content-Type: application/json\r\n";
+    let asked =
+        format!("{{\"rkey\":\"{key}\",\"name\":\"shop.local\",\"app\":\"shop\",\"env\":\"test\"}}");
+    let answer = ask(
+        http,
+        &request(http, "POST /agent/register", kind, asked.as_bytes()),
+    );
+    if answer.status != 201 {
+        return (answer.status, String::new());
+    }
+    let agent: Value = serde_json::from_str(&answer.body).expect("JSON");
+    // Registered once, an agent is known by its name.
+    let again = json!({"rkey": agent["authkey"], "name": "shop.local", name: agent[name]});
+    let answer = ask(
+        http,
+        &request(
+            http,
+            "POST /agent/register",
+            kind,
+            again.to_string().as_bytes(),
+        ),
+    );
+    let known: Value = serde_json::from_str(&answer.body).expect("JSON");
+    assert_eq!((answer.status, &known[name]), (200, &agent[name]));
+    let asked = json!({name: agent[name], "authkey": agent["authkey"]});
+    let answer = ask(
+        http,
+        &request(
+            http,
+            "POST /agent/session",
+            kind,
+            asked.to_string().as_bytes(),
+        ),
+    );
+    let session: Value = serde_json::from_str(&answer.body).expect("JSON");
+    (
+        answer.status,
+        session["session"].as_str().expect("a session").to_owned(),
+    )
+}
+
+#[test]
+fn agents_that_ask_for_a_session_get_one_and_need_no_other_token() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let token = |name: &str, right: &str| {
+        let made = stdout(&[
+            "token",
+            "add",
+            name,
+            "--right",
+            right,
+            "--data",
+            text(&data),
+        ]);
+        made.split_whitespace()
+            .find(|word| word.starts_with("tl_"))
+            .expect("a token")
+            .to_owned()
+    };
+    let (key, reader) = (token("agents", "upload"), token("reader", "read"));
+    let collector = Collector::start(&data, &["--require-token"]);
+    let http = &collector.http;
+    let (symbols, trace) = posts(1, 3);
+    assert_eq!(registered(http, "secret", "uuid").0, 401);
+    assert_eq!(registered(http, &reader, "uuid").0, 403);
+    assert_eq!(submit(http, "agd", &reset(), &symbols), 401);
+    // 2018-05 calls the agent's name uuid, 2018-12 calls it id.
+    for (start, name) in [(3, "uuid"), (4, "id")] {
+        let (status, session) = registered(http, &key, name);
+        assert_eq!(status, 200);
+        let session = format!("X-Zorka-Session-UUID: {session}\r\n");
+        let id = format!("{session}X-Zorka-Trace-UUID: 7a0e4be4-3d1b-4b1c-9a64-0d3c1c2f5e12\r\n");
+        assert_eq!(submit(http, "trc", &id, &trace), 412);
+        assert_eq!(submit(http, "agd", &session, &symbols), 202);
+        assert_eq!(submit(http, "trc", &id, &posts(1, start).1), 202);
+    }
+    let auth = |headers: &str| ask(http, &request(http, "GET /agent/auth", headers, b""));
+    let agent = "X-ZICO-Agent-UUID: 21c00000-0201-0000-0015-deadbeef1003\r\n";
+    assert_eq!(
+        auth(&format!("{agent}X-ZICO-Auth-Key: secret\r\n")).status,
+        401
+    );
+    assert_eq!(auth("").status, 400);
+    let answer = auth(&format!("{agent}X-ZICO-Auth-Key: {key}\r\n"));
+    assert_eq!((answer.status, answer.body.len()), (200, 36));
+    let session = format!("X-ZICO-Session-UUID: {}\r\n", answer.body);
+    let (symbols, trace) = (STANDARD.encode(&symbols), STANDARD.encode(posts(1, 5).1));
+    assert_eq!(submit(http, "agd", &session, symbols.as_bytes()), 202);
+    assert_eq!(submit(http, "trc", &session, trace.as_bytes()), 202);
+    // An agent of today may bring its token as a password.
+    let basic = STANDARD.encode(format!("agent:{key}"));
+    let basic = format!("{}Authorization: Basic {basic}\r\n", reset());
+    assert_eq!(submit(http, "agd", &basic, &posts(1, 3).0), 202);
+    assert_eq!(n_calls(&data), 3);
+}
+
+/// A dump of the posts of one session, with one trace for each of these starts.
+fn dump(folder: &Path, starts: &[u8]) -> std::path::PathBuf {
+    let mut lines = String::new();
+    let (symbols, _) = posts(1, 3);
+    let mut line = |what: &str, headers: Value, body: &[u8]| {
+        let post = json!({"uri": format!("/agent/submit/{what}"), "headers": headers, "body": STANDARD.encode(body)});
+        lines.push_str(&format!("{post}\n"));
+    };
+    let session = "00000000000000aa";
+    line(
+        "agd",
+        json!({"X-Zorka-Session-ID": [session], "X-Zorka-Session-Reset": ["true"]}),
+        &symbols,
+    );
+    for &start in starts {
+        let id = format!("{start:032x}");
+        line(
+            "trc",
+            json!({"X-Zorka-Session-ID": [session], "X-Zorka-Trace-ID": [id]}),
+            &posts(1, start).1,
+        );
+    }
+    let path = folder.join("app.requests.jsonl");
+    std::fs::write(&path, lines).expect("a file");
+    path
+}
+
+#[test]
+fn send_plays_agents() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let collector = Collector::start(&data, &[]);
+    let to = collector.http.replace("http://", "zorka://");
+    let posts = dump(scratch.path(), &[3, 4, 5]);
+    stdout(&["send", text(&posts), "--to", &to]);
+    assert_eq!(n_calls(&data), 3);
+    let listed = captures(&data);
+    assert_eq!(listed[0]["instance"], "00000000000000aa");
+    // The same again is known; as load each session is another one.
+    stdout(&["send", text(&posts), "--to", &to]);
+    assert_eq!(n_calls(&data), 3);
+    let ledger = scratch.path().join("ledger.jsonl");
+    let load = ["--agents", "3", "--times", "2", "--ledger", text(&ledger)];
+    let sent = run(&[&["send", text(&posts), "--to", &to][..], &load[..]].concat());
+    let said = String::from_utf8(sent.stderr).expect("text");
+    assert!(
+        sent.status.success() && said.contains("3 agents: 18 traces acknowledged"),
+        "{said}"
+    );
+    assert_eq!(captures(&data).len(), 7);
+    let rows = std::fs::read_to_string(&ledger).expect("a ledger");
+    let rows = rows
+        .lines()
+        .map(|row| serde_json::from_str::<Value>(row).expect("JSON"));
+    let rows: Vec<_> = rows.collect();
+    assert_eq!(rows.len(), 6);
+    let trace = crate::posts(1, 3).1.len() as u64 * 3;
+    assert!(
+        rows.iter()
+            .all(|row| row["acknowledged"] == trace && row["sent"] == trace),
+        "{rows:?}"
+    );
+    // What is no posts is posted all the same.
+    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+    let before = n_rows(&data);
+    stdout(&["send", shop, "--to", &to]);
+    assert_eq!(n_rows(&data) - before, n_rows(Path::new(shop)));
+    let fails = run(&[
+        "send",
+        text(&posts),
+        "--to",
+        "zorka://127.0.0.1:1",
+        "--stagger",
+    ]);
+    assert_eq!(fails.status.code(), Some(2));
+}
+
+fn n_rows(path: &Path) -> usize {
+    stdout(&["calls", "--json", text(path)]).lines().count()
+}
+
+#[test]
+fn send_begins_its_session_anew_when_a_trace_is_refused() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let dump = dump(scratch.path(), &[3]);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let to = format!("zorka://{}", listener.local_addr().expect("an address"));
+    let server = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().expect("a connection");
+        let mut reader = BufReader::new(socket.try_clone().expect("a socket"));
+        let mut heads = Vec::new();
+        for status in [
+            "202 Accepted",
+            "401 Unauthorized",
+            "202 Accepted",
+            "202 Accepted",
+        ] {
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") {
+                assert_ne!(reader.read_line(&mut head).expect("a line"), 0);
+            }
+            let head = head.to_lowercase();
+            let length = head.split("content-length: ").nth(1).expect("a length");
+            let length = length
+                .lines()
+                .next()
+                .expect("a line")
+                .parse()
+                .expect("a number");
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).expect("a body");
+            heads.push((head, body));
+            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+            socket.write_all(answer.as_bytes()).expect("an answer");
+        }
+        heads
+    });
+    stdout(&["send", text(&dump), "--to", &to]);
+    let heads = server.join().expect("a server");
+    let said = |at: usize, name: &str| {
+        let value = heads[at]
+            .0
+            .split(&format!("{name}: "))
+            .nth(1)
+            .expect("a header");
+        value.lines().next().expect("a line").to_owned()
+    };
+    let paths: Vec<_> = heads
+        .iter()
+        .map(|(head, _)| head.split(' ').nth(1).expect("a path"))
+        .collect();
+    let (agd, trc) = ("/agent/submit/agd", "/agent/submit/trc");
+    assert_eq!(paths, [agd, trc, agd, trc]);
+    assert_eq!(
+        [
+            said(0, "x-zorka-session-reset"),
+            said(2, "x-zorka-session-reset")
+        ],
+        ["true", "true"]
+    );
+    assert_eq!(said(1, "x-zorka-trace-id"), format!("{:032x}", 3));
+    assert_ne!(said(1, "x-zorka-trace-id"), said(3, "x-zorka-trace-id"));
+    assert_eq!((&heads[0].1, &heads[1].1), (&heads[2].1, &heads[3].1));
+}
+
+#[test]
+fn recorded_posts_are_sent_as_they_were() {
+    let Some(corpus) = corpus::root() else {
+        return;
+    };
+    for folder in ["gen-b-agent-streaming", "gen-c-agent-local"] {
+        let recorded = corpus.join("zorka").join(folder);
+        let recorded = recorded.join("requests.jsonl");
+        let scratch = tempfile::tempdir().expect("a folder");
+        let data = scratch.path().join("data");
+        let collector = Collector::start(&data, &[]);
+        let to = collector.http.replace("http://", "zorka://");
+        stdout(&["send", text(&recorded), "--to", &to]);
+        assert_eq!(n_rows(&data), n_rows(&recorded), "{folder}");
     }
 }

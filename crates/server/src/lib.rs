@@ -33,6 +33,7 @@ mod stop;
 mod tests;
 mod tls;
 mod tokens;
+mod zorka_agent;
 
 pub use attach::{
     AttachOptions, CommandQueue, Commands, PlayOptions, PlayedTrace, attach, commands, play,
@@ -49,3 +50,6 @@ pub use serve::{HttpOptions, Listen, Options, check, serve};
 pub use stop::Stop;
 pub use tls::{Reload, TlsClient, TlsOptions};
 pub use tokens::{Right, StoredToken, Tokens};
+pub use zorka_agent::{
+    AgentGeneration, AgentOptions, AgentPost, AgentSession, AgentsSent, send_as_agents,
+};

@@ -49,7 +49,7 @@ pub use record::{
     AttributeForm, Attributes, Begin, End, EndForm, Exception, ExceptionFields, Item, Method,
     Order, Record, Start, StartForm, Symbol, ValueRun,
 };
-pub use requests::posted_body;
+pub use requests::{Request, posted_body};
 pub use stream::{Reader, Visit};
 
 use traceloom_model::{Capabilities, Feature, Flow, Limits, Note, Variant};

@@ -1,13 +1,16 @@
 //! Who may ask: a browser on the same machine is not its operator, and other machines need a token.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
 use super::{Http, refusal};
 use crate::tokens::Right;
@@ -20,7 +23,8 @@ pub(super) async fn check(
 ) -> Response {
     // HTTP/2 has the host in the address.
     let authority = request.uri().authority().map(Authority::as_str);
-    match refuse(&http, right, authority, request.headers()) {
+    let refused = refuse_page(&http, authority, request.method(), request.headers());
+    match refused.or_else(|| refuse_token(&http, right?, request.headers())) {
         None => next.run(request).await,
         Some((reason, status, sentence)) => {
             http.counts.refused.add(reason);
@@ -42,12 +46,13 @@ pub(super) async fn check(
 pub(super) struct Sentence(pub(super) &'static str);
 
 /// Why a request is refused: a word for counters, the status, and a sentence.
-type Refusal = (&'static str, StatusCode, &'static str);
+pub(super) type Refusal = (&'static str, StatusCode, &'static str);
 
-fn refuse(
+/// Refuses what a page of another site has a browser send.
+fn refuse_page(
     http: &Http,
-    right: Option<Right>,
     authority: Option<&str>,
+    method: &Method,
     headers: &HeaderMap,
 ) -> Option<Refusal> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
@@ -57,33 +62,54 @@ fn refuse(
         let sentence = "the Host of the request is not this machine";
         return Some(("host", StatusCode::FORBIDDEN, sentence));
     }
-    if headers.contains_key(header::ORIGIN)
-        && text(header::ORIGIN).and_then(authority_of) != Some(host)
-    {
+    // Links of other sites may lead here; their forms and scripts may change nothing.
+    let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
+    let is_foreign = matches!(site, Some(b"cross-site" | b"same-site"));
+    let is_other_origin = headers.contains_key(header::ORIGIN)
+        && text(header::ORIGIN).and_then(authority_of) != Some(host);
+    if is_other_origin || is_foreign && !method.is_safe() {
         let sentence = "the request comes from a page of another origin";
         return Some(("origin", StatusCode::FORBIDDEN, sentence));
     }
-    let right = right?;
-    let given = text(header::AUTHORIZATION);
-    match given.map(|given| given.strip_prefix("Bearer ").unwrap_or_default()) {
-        None if !http.requires_token => None,
-        None => {
-            let sentence =
-                "this needs a token: Authorization: Bearer TOKEN; `traceloom token add` makes one";
-            Some(("no_token", StatusCode::UNAUTHORIZED, sentence))
-        }
-        Some(token) => match http.tokens.rights(token) {
-            None => {
-                let sentence = "the token is not known";
-                Some(("unknown_token", StatusCode::UNAUTHORIZED, sentence))
-            }
-            Some(rights) if rights.contains(&right) => None,
-            Some(_) => {
-                let sentence = "the token does not allow this";
-                Some(("missing_right", StatusCode::FORBIDDEN, sentence))
-            }
-        },
+    None
+}
+
+/// Refuses a request whose token does not allow what `right` names.
+pub(super) fn refuse_token(http: &Http, right: Right, headers: &HeaderMap) -> Option<Refusal> {
+    if !headers.contains_key(header::AUTHORIZATION) {
+        let sentence =
+            "this needs a token: Authorization: Bearer TOKEN; `traceloom token add` makes one";
+        let refusal = ("no_token", StatusCode::UNAUTHORIZED, sentence);
+        return http.requires_token.then_some(refusal);
     }
+    refuse_given(http, right, &token(headers).unwrap_or_default())
+}
+
+/// Refuses a token that does not allow what `right` names.
+pub(super) fn refuse_given(http: &Http, right: Right, token: &str) -> Option<Refusal> {
+    match http.tokens.rights(token) {
+        None => {
+            let sentence = "the token is not known";
+            Some(("unknown_token", StatusCode::UNAUTHORIZED, sentence))
+        }
+        Some(rights) if rights.contains(&right) => None,
+        Some(_) => {
+            let sentence = "the token does not allow this";
+            Some(("missing_right", StatusCode::FORBIDDEN, sentence))
+        }
+    }
+}
+
+/// Returns the token of a request: its bearer's, or the password of clients that know user names and passwords alone.
+pub(super) fn token(headers: &HeaderMap) -> Option<Cow<'_, str>> {
+    let given = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    if let Some(token) = given.strip_prefix("Bearer ") {
+        return Some(token.into());
+    }
+    let pair = STANDARD.decode(given.strip_prefix("Basic ")?).ok()?;
+    let pair = String::from_utf8(pair).ok()?;
+    let (_, password) = pair.split_once(':')?;
+    Some(password.to_owned().into())
 }
 
 /// Returns `true` if a Host names the machine itself.

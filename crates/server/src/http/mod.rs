@@ -116,14 +116,16 @@ pub(crate) fn routes(http: &Arc<Http>) -> Router {
         .route_layer(guarded(Some(Right::Upload)));
     let senders = datakit::routes()
         .merge(pyroscope::routes())
-        .merge(zipkin::routes())
-        .merge(zorka::routes());
+        .merge(zipkin::routes());
     let senders = senders.route_layer(guarded(Some(Right::Upload)));
+    // Agents have keys and sessions where other senders have a header with a token.
+    let agents = zorka::routes().route_layer(guarded(None));
     let otlp = otlp::routes().route_layer(guarded(Some(Right::Upload)));
     health
         .merge(read)
         .merge(upload)
         .merge(senders)
+        .merge(agents)
         .merge(otlp::in_own_words(otlp))
         .fallback(unknown)
         .with_state(http.clone())

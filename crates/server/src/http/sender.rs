@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use axum::http::{HeaderMap, HeaderName, header};
+use axum::http::{HeaderMap, HeaderName};
 use traceloom_formats::protocol::CaptureRules;
 
 use super::failure::Failure;
+use super::guard::token;
 use super::{Http, Peer};
 use crate::posts::Post;
 
@@ -18,8 +19,7 @@ pub(super) struct Sender {
 
 impl Sender {
     pub(super) fn of(http: &Http, headers: &HeaderMap, peer: Peer) -> Self {
-        let token = text(headers, header::AUTHORIZATION).strip_prefix("Bearer ");
-        let owner = token.and_then(|token| http.tokens.owner(token));
+        let owner = token(headers).and_then(|token| http.tokens.owner(&token));
         Self {
             tenant: owner.unwrap_or_default(),
             peer: peer.0.to_string(),

@@ -2,17 +2,18 @@
 //!
 //! What an agent posts is kept as lines of request dumps, one file a session and capture. A session that is not known here, after a
 //! restart or because its capture takes no more, is asked to begin anew in the protocol's own words: then every capture has the
-//! symbols that its traces need.
+//! symbols that its traces need. Agents before 2019-05 ask for their session first ([`register`]).
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+mod agents;
+mod register;
+
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
-use axum::routing::post;
+use axum::routing::{get, post};
 use axum::{Extension, Router};
 use serde_json::json;
 use traceloom_formats::zorka::{AgentSymbols, PostFault, post_line, posted_body};
@@ -22,21 +23,21 @@ use traceloom_model::Limits;
 
 use super::body::{DecodedBudget, receive};
 use super::failure::{Failure, refused};
+use super::guard::refuse_token;
 use super::sender::{PostIdentity, Sender, text};
 use super::{Http, Peer, answer};
 use crate::journal::unix_ns;
 use crate::posts::Post;
+use crate::tokens::Right;
+pub(crate) use agents::Agents;
+use agents::Session;
 
 /// Bytes of a body.
 const MOST: usize = 32 << 20;
 /// Bytes of a session's or trace's name.
 const LONGEST_NAME: usize = 128;
-/// Sessions that are known at a time.
-const MOST_SESSIONS: usize = 4096;
 /// Bytes that the definitions of a session may take.
 const MOST_OF_SESSION: usize = 64 << 20;
-/// Bytes that the definitions of all sessions may take.
-const MOST_OF_ALL: usize = 256 << 20;
 
 const SYMBOLS: &str = "/agent/submit/agd";
 const TRACE: &str = "/agent/submit/trc";
@@ -64,75 +65,9 @@ pub(super) fn routes() -> Router<Arc<Http>> {
     Router::new()
         .route(SYMBOLS, post(symbols))
         .route(TRACE, post(trace))
-}
-
-/// The sessions of agents.
-#[derive(Default)]
-pub(crate) struct Agents {
-    /// By token and name.
-    known: Mutex<HashMap<SessionKey, KnownSession>>,
-}
-
-type SessionKey = (String, String);
-
-struct KnownSession {
-    session: Arc<tokio::sync::Mutex<Session>>,
-    used: Instant,
-    /// Bytes of its definitions.
-    n_bytes: usize,
-}
-
-/// What is known of a session.
-#[derive(Default)]
-struct Session {
-    symbols: AgentSymbols,
-    /// The capture that has its definitions, and when it began, in Unix nanoseconds, which tells this beginning from others.
-    kept: Option<(CaptureId, i64)>,
-}
-
-impl Agents {
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionKey, KnownSession>> {
-        // A session that is forgotten begins anew.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn find(&self, key: &SessionKey) -> Option<Arc<tokio::sync::Mutex<Session>>> {
-        let mut known = self.lock();
-        let found = known.get_mut(key)?;
-        found.used = Instant::now();
-        Some(found.session.clone())
-    }
-
-    fn find_or_begin(&self, key: &SessionKey) -> Arc<tokio::sync::Mutex<Session>> {
-        let mut known = self.lock();
-        let found = known.entry(key.clone()).or_insert_with(|| KnownSession {
-            session: Arc::default(),
-            used: Instant::now(),
-            n_bytes: 0,
-        });
-        found.used = Instant::now();
-        found.session.clone()
-    }
-
-    /// Notes how much a session takes, and forgets those that were not used for longest where all take too much.
-    fn measure(&self, key: &SessionKey, n_bytes: usize) {
-        let mut known = self.lock();
-        if let Some(found) = known.get_mut(key) {
-            found.n_bytes = n_bytes;
-        }
-        let mut total: usize = known.values().map(|session| session.n_bytes).sum();
-        while known.len() > MOST_SESSIONS || total > MOST_OF_ALL {
-            let oldest = known.iter().min_by_key(|(_, session)| session.used);
-            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else {
-                return;
-            };
-            total -= known.remove(&oldest).map_or(0, |session| session.n_bytes);
-        }
-    }
-
-    fn forget(&self, key: &SessionKey) {
-        self.lock().remove(key);
-    }
+        .route("/agent/register", post(register::register))
+        .route("/agent/session", post(register::session))
+        .route("/agent/auth", get(register::auth))
 }
 
 /// What the head of a post says.
@@ -240,6 +175,18 @@ fn decoded(headers: &HeaderMap, body: &[u8]) -> Result<Vec<u8>, Failure> {
     Ok(posted_body(body))
 }
 
+/// Returns who sends: a session that was opened with a token is sent by who opened it.
+fn sender(http: &Http, headers: &HeaderMap, peer: Peer, session: &str) -> Result<Sender, Failure> {
+    if let Some(tenant) = http.agents.opened(session) {
+        let peer = peer.0.to_string();
+        return Ok(Sender { tenant, peer });
+    }
+    match refuse_token(http, Right::Upload, headers) {
+        None => Ok(Sender::of(http, headers, peer)),
+        Some((reason, status, sentence)) => Err(refused(reason, status, sentence)),
+    }
+}
+
 async fn keep_symbols(
     http: &Http,
     peer: Peer,
@@ -247,8 +194,8 @@ async fn keep_symbols(
     body: Body,
 ) -> Result<(), Failure> {
     let mut said = Said::read(headers, false)?;
+    let sender = sender(http, headers, peer, said.session)?;
     let body = receive(http, headers, body, MOST).await?;
-    let sender = Sender::of(http, headers, peer);
     let limits = Limits::default();
     let body = tokio::task::block_in_place(|| decoded(headers, &body.bytes))?;
     let size = tokio::task::block_in_place(|| AgentSymbols::size_of(&body, &limits))
@@ -290,16 +237,14 @@ async fn keep_trace(
     body: Body,
 ) -> Result<(), Failure> {
     let said = Said::read(headers, true)?;
+    let sender = sender(http, headers, peer, said.session)?;
     let body = receive(http, headers, body, MOST).await?;
-    let sender = Sender::of(http, headers, peer);
     let body = tokio::task::block_in_place(|| decoded(headers, &body.bytes))?;
     let key = (sender.tenant.clone(), said.session.to_owned());
     let unknown = || said.again("unknown_session", "the session is not known");
     let session = http.agents.find(&key).ok_or_else(unknown)?;
-    let mut session = session.lock().await;
-    if said.resets {
-        *session = Session::default();
-    }
+    // A trace resets nothing, whatever its head says: its symbols came before it.
+    let session = session.lock().await;
     let (capture, _) = session.kept.ok_or_else(unknown)?;
     let limits = Limits::default();
     let resolved = tokio::task::block_in_place(|| session.symbols.resolve(&body, &limits));
