@@ -118,7 +118,9 @@ export function showTracks(into: HTMLElement, model: TimelineModel, words: Words
   const words_ = ["recording", "process", "kind"].map((head) => [head, "word"] as const);
   const all = table([["track", "name"], ...words_, ...HEADS.map((head) => [head] as const), ["pin"]], rows);
   const first = model.tracks.length > ROWS ? `, the first ${ROWS} of ${grouped(model.tracks.length)}` : "";
-  const parts: Node[] = [named("h3", `Tracks${first}`), all];
+  // Alone in a page it is below its title, in a report below that of a section.
+  const heading = document.body.classList.contains("whole") ? "h2" : "h3";
+  const parts: Node[] = [named(heading, `Tracks${first}`), all];
   const chosen = model.tracks.find((track) => track.key === model.track);
   if (chosen) {
     const [found, count] = inside(model, chosen);
@@ -136,7 +138,7 @@ export function showTracks(into: HTMLElement, model: TimelineModel, words: Words
     });
     const list = table([["start"], ["duration"], ["self"], ["level"], ["span", "name"]], spans);
     const shown = count > found.length ? `, the first ${found.length} shown` : "";
-    parts.push(named("h3", `${chosen.name}: ${grouped(count)} spans in the window${shown}`), list);
+    parts.push(named(heading, `${chosen.name}: ${grouped(count)} spans in the window${shown}`), list);
   }
   into.replaceChildren(...parts);
 }

@@ -5,7 +5,7 @@ use crate::calltree::places_by;
 use crate::colour::{self, COLOURS};
 use crate::diff::{Amounts, DiffRow, Per};
 use crate::hotspots::{Categories, own_code};
-use crate::page::Object;
+use crate::page::{Object, glued};
 use crate::{CallTree, Node, NodeStretch, OverTime, Symbol, TreeSource, finding};
 use traceloom_model::Merge;
 
@@ -64,7 +64,8 @@ pub(super) fn data(
         if let Some(categories) = picture.categories.or(defaults.as_ref())
             && picture.changes.is_none()
         {
-            data.text("finding", &finding(tree, categories).unwrap_or_default());
+            let said = finding(tree, categories).unwrap_or_default();
+            data.text("finding", &glued(&said));
         }
         functions(data, tree, picture);
         let hsl = |(hue, saturation, lightness)| format!("hsl({hue} {saturation}% {lightness}%)");
@@ -206,7 +207,7 @@ fn comparison(data: &mut Object<'_>, compared: &Compared<'_>) {
         "totals",
         [diff.before.tree.total, diff.after.tree.total].iter(),
     );
-    data.text("finding", &diff.finding().unwrap_or_default());
+    data.text("finding", &glued(&diff.finding().unwrap_or_default()));
     let rows = || diff.rows.iter();
     let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     data.column("symbols", rows().map(|row| index(row.symbol.index())));

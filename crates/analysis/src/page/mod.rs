@@ -102,6 +102,17 @@ pub fn mailed(word: &str) -> String {
     }
 }
 
+/// A sentence whose numbers stay with their units where a line ends.
+pub(crate) fn glued(sentence: &str) -> String {
+    let mut before = ' ';
+    let glue = |letter| {
+        let is_unit = letter == ' ' && before.is_ascii_digit();
+        before = letter;
+        if is_unit { '\u{a0}' } else { letter }
+    };
+    sentence.chars().map(glue).collect()
+}
+
 /// Writes `template`, asking for the text of every `{{name}}` in it.
 pub(crate) fn fill(out: &mut String, template: &str, mut write: impl FnMut(&mut String, &str)) {
     let mut rest = template;
@@ -135,6 +146,14 @@ mod tests {
             )
         );
         assert_eq!(page.matches("</script>").count(), 1);
+    }
+
+    #[test]
+    fn a_number_stays_with_its_unit() {
+        assert_eq!(
+            glued("31 % of 13.9 s, 4 times"),
+            "31\u{a0}% of 13.9\u{a0}s, 4\u{a0}times"
+        );
     }
 
     #[test]

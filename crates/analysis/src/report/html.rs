@@ -10,7 +10,7 @@ use super::when::when;
 use super::{Findings, sections};
 use crate::flame::{self, Picture};
 use crate::hotspots::Categories;
-use crate::page::{Heading, REPORT, escape, escaped, mailed, page};
+use crate::page::{Heading, REPORT, escape, escaped, glued, mailed, page};
 use crate::timeline::Timeline;
 use crate::timeline::html::{about, part};
 use crate::{CallTree, OverTime, amount, finding, grouped, top};
@@ -210,7 +210,7 @@ impl Sections {
             .find_map(|tree| finding(tree, report.categories));
         if let Some(finding) = finding {
             markup.push_str("<p class=\"finding\">");
-            escape(&mut markup, &finding);
+            escape(&mut markup, &glued(&finding));
             markup.push_str("</p>\n");
         }
         let story = story(report).join(" ");

@@ -116,12 +116,16 @@ pub(super) fn table(
         escaped(label)
     );
     for (name, kind) in head {
-        let _ = write!(
-            out,
-            "<th scope=\"col\" class=\"{}\">{}</th>",
-            kind.class(),
-            escaped(name)
-        );
+        // What has no name heads nothing.
+        let _ = match *name {
+            "" => write!(out, "<td class=\"{}\"></td>", kind.class()),
+            name => write!(
+                out,
+                "<th scope=\"col\" class=\"{}\">{}</th>",
+                kind.class(),
+                escaped(name)
+            ),
+        };
     }
     out.push_str("</tr></thead><tbody>\n");
     for row in rows.take(most) {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use traceloom_model::Timestamp;
 
 use super::course::Courses;
-use super::markup::{Alignment, Figure, HtmlCell, details, paragraph, smaller_heading, table};
+use super::markup::{Alignment, Figure, HtmlCell, details, paragraph, table};
 use super::{ErrorGroup, Findings, Report, STEPS, SlowCall};
 use crate::hotspots::{hotspots, title, token};
 use crate::page::{escaped, mailed};
@@ -186,7 +186,7 @@ pub(super) fn durations(out: &mut String, findings: &Findings) {
     if most == 0 {
         return;
     }
-    smaller_heading(out, "How long calls take");
+    out.push_str("<h2>How long calls take</h2>\n");
     let head = [
         ("calls that took", Alignment::When),
         ("calls", Alignment::Number),

@@ -50,7 +50,7 @@ pub(super) fn when(out: &mut String, report: &Report<'_>) -> bool {
     };
     let most = (0..BARS).map(at).max().unwrap_or(0).max(1);
     let said = caption(tree, over_time, (from, to), most);
-    let _ = writeln!(out, "<h3>When <small>{}</small></h3>", escaped(&said));
+    let _ = writeln!(out, "<h2>When <small>{}</small></h2>", escaped(&said));
     let _ = write!(
         out,
         "<svg class=\"when\" viewBox=\"0 0 {BARS} {HIGH}\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">",

@@ -27,7 +27,7 @@ await browse(async (page, open) => {
     assert.ok(heading.includes(`in ${side.count.toLocaleString('en-US')} ${when}`), heading);
     assert.ok(about.includes(`${side.count.toLocaleString('en-US')} ${when === 'before' ? 'samples before' : 'after'}`), about);
   }
-  assert.match(await page.textContent('.finding'), /903 instead of 1,000, 9\.7 % less$/);
+  assert.match(await page.textContent('.finding'), /903\sinstead of 1,000, 9\.7\s% less$/);
   assert.match(await page.textContent('.legend'), /faster.*0\.1, 0\.5 and 2 % of all before/);
 
   // The table, row by row.

@@ -37,7 +37,7 @@ await browse(async (page, open) => {
     ({ name, process, kind, spans, events, busy: busy_ns, longest: longest_ns, paused: pauses.total_ns })));
   const busiest = told.tracks.reduce((a, b) => b.spans > a.spans ? b : a);
   await page.click(`.timeline .rows button:text-is("${busiest.name}")`);
-  const heading = await page.textContent('.timeline .rows h3:last-of-type');
+  const heading = await page.textContent('.timeline .rows h2:last-of-type');
   assert.equal(heading, `${busiest.name}: ${busiest.spans} spans in the window`);
   await page.keyboard.press('v');
 
