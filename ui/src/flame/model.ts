@@ -93,7 +93,9 @@ export class FlameModel {
     this.data = this.methods ? { ...read(held), course: this.methods.course } : read(held, methods);
     const of = this.methods ?? this.data;
     this.all = this.held = this.tree = heldTree(of);
-    this.order = [...this.ownByKind(this.all)].sort((a, b) => b[1] - a[1]).map(([kind]) => kind);
+    const kinds = [...this.ownByKind(this.all)].sort((a, b) => b[1] - a[1]);
+    this.order = kinds.map(([kind]) => kind);
+    this.kindsOf = { tree: this.all, sums: kinds };
     if (this.methods) this.held = this.tree = threadTree(this.data, of, this.all);
     this.grouping = held.group.some(Boolean);
     this.choices = held.compared ? ["change", "category", "package"] : ["category", "package"];
@@ -368,13 +370,11 @@ export class FlameModel {
 
   /** What each kind of work came to by itself. */
   private ownByKind(tree: Tree): Map<number, number> {
-    const sums = new Map<number, number>();
+    const sums = new Float64Array(this.data.held.categories.length - NOTHING);
     for (let node = 0; node < tree.size; node++) {
-      if (!tree.own[node]) continue;
-      const kind = this.kindOf(node, tree);
-      sums.set(kind, (sums.get(kind) ?? 0) + tree.own[node]);
+      if (tree.own[node]) sums[this.kindOf(node, tree) - NOTHING] += tree.own[node];
     }
-    return sums;
+    return new Map(Array.from(sums, (sum, at) => [at + NOTHING, sum] as const).filter(([, sum]) => sum !== 0));
   }
 
   /**

@@ -20,8 +20,14 @@ const PAPER = 718;
 /** Pixels that a drawing in an element is wide: on paper those of the paper, which is laid out after it is drawn. */
 export const widthOf = (element: Element): number => (printing ? PAPER : element.clientWidth);
 
+/** Asked once: a painter asks for each frame. */
+let fingers: MediaQueryList | undefined;
+
 /** Pixels of a row of frames: of paper, for a mouse, for fingers. */
-export const frameHeight = (): number => (printing ? 14 : matchMedia("(pointer: coarse)").matches ? 28 : 20);
+export function frameHeight(): number {
+  fingers ??= matchMedia("(pointer: coarse)");
+  return printing ? 14 : fingers.matches ? 28 : 20;
+}
 
 /** The colours that variables come to, which a canvas needs; asked for together, because each question costs a layout. */
 export function colours<N extends string>(names: readonly N[], within: Element = document.body): Record<N, string> {
