@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use clap::Args;
 use traceloom_analysis::filter::Filter;
+use traceloom_analysis::mailed;
 use traceloom_input::Input;
 use traceloom_model::Notes;
 
@@ -132,11 +133,13 @@ impl<'f> Inputs<'f> {
         Ok(None)
     }
 
-    /// Says what is wrong with an input that was read, and keeps it for a page.
+    /// Says what is wrong with an input that was read, and keeps it for a page, which is mailed: without the folders of
+    /// whoever makes it.
     pub(crate) fn doubt(&mut self, input: &Input, notes: &[Notes]) {
         if let Some(doubt) = doubt(input, notes) {
             message!("{doubt}");
-            self.doubts.push(doubt);
+            let bare = |doubt: String, path: &String| doubt.replace(path, &mailed(path));
+            self.doubts.push(self.flags.paths.iter().fold(doubt, bare));
         }
     }
 

@@ -167,3 +167,24 @@ fn a_damaged_header_of_calls_is_said_and_its_calls_are_listed() {
         }
     }
 }
+
+#[test]
+fn a_page_says_it_without_the_folders_of_whoever_makes_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = cut("heph", folder.path());
+    let path = folder.path().join(&file);
+    let path = path.to_str().expect("a path");
+    for (command, page) in [
+        (&["flame"][..], "flame.html"),
+        (&["flame"], "flame.svg"),
+        (&["timeline"], "timeline.html"),
+        (&["diff", path], "diff.html"),
+    ] {
+        let output = run(&[command, &[path, "-o", page]].concat(), folder.path());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let drawn = std::fs::read_to_string(folder.path().join(page)).expect("the page");
+        assert!(drawn.contains(SAID), "{page}");
+        let maker = folder.path().to_str().expect("a path");
+        assert!(!drawn.contains(maker), "{page}");
+    }
+}
