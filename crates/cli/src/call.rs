@@ -7,10 +7,12 @@ mod print;
 mod tree;
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
 use traceloom_analysis::names::ShortNames;
+use traceloom_input::captures::{CaptureId, ChosenCaptures, DataFolder};
 use traceloom_model::SpanId;
 
 use crate::Outcome;
@@ -19,6 +21,7 @@ use crate::streams::stdout;
 use crate::style::Style;
 use crate::usage::Usage;
 use find::find;
+use json::SpansWanted;
 use tree::PrintedTree;
 
 /// Print one call with everything in it, in time order.
@@ -49,6 +52,15 @@ pub(crate) struct Options {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+    /// With --json: only the span of this `index`, and those below it.
+    #[arg(long, value_name = "INDEX", requires = "json", default_value_t = 0)]
+    below: usize,
+    /// With --json: only so many levels below that span.
+    #[arg(long, value_name = "LEVELS", requires = "json")]
+    depth: Option<usize>,
+    /// With --json: at most so many spans; `left_out` says how many more there are.
+    #[arg(long, value_name = "N", requires = "json")]
+    spans: Option<usize>,
 }
 
 /// What was asked for.
@@ -86,28 +98,51 @@ fn parse(id: &str) -> Option<Id> {
     })
 }
 
+/// Returns where the call is, and its id there: `1-7:6.8.0` of a data folder is the call `6.8.0` of its capture `1-7`.
+fn within_capture(options: &Options) -> Option<(Vec<String>, &str)> {
+    let (capture, id) = options.id.split_once(':')?;
+    capture.parse::<CaptureId>().ok()?;
+    let [path] = options.read.paths.as_slice() else {
+        return None;
+    };
+    let chosen = ChosenCaptures::of(path).map(|chosen| chosen.folder);
+    let whole = || Some(PathBuf::from(path)).filter(|path| DataFolder::is_at(path));
+    let folder = chosen.or_else(whole)?;
+    Some((vec![format!("{}#{capture}", folder.display())], id))
+}
+
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
-    let paths = options.read.paths.join(" ");
-    let wanted = parse(&options.id).ok_or_else(|| {
+    let (of_paths, id) = within_capture(options)
+        .unwrap_or_else(|| (options.read.paths.clone(), options.id.as_str()));
+    let read = ReadFlags {
+        paths: of_paths,
+        ..options.read.clone()
+    };
+    let paths = read.paths.join(" ");
+    let wanted = parse(id).ok_or_else(|| {
         Usage(format!(
-            "`{}` is no call id; `traceloom calls {paths}` prints them",
-            options.id
+            "`{id}` is no call id; `traceloom calls {paths}` prints them"
         ))
     })?;
     let style = Style::new(&options.read.common)?;
-    let mut inputs = options.read.inputs();
+    let mut inputs = read.inputs();
     let found = find(&inputs.all()?, &wanted, &options.read.common)?;
     options.read.check_names()?;
     let found = found.with_context(|| match wanted {
-        Id::Trace(_) => format!("{paths}: there is no call of trace {}", options.id),
-        _ => format!("{paths}: there is no call {}", options.id),
+        Id::Trace(_) => format!("{paths}: there is no call of trace {id}"),
+        _ => format!("{paths}: there is no call {id}"),
     })?;
     let names: Vec<_> = found.recording.function_names().collect();
     let names = ShortNames::new(names.iter().map(AsRef::as_ref));
     let tree = PrintedTree::of(&found, &options.read.methods.rules()?, names);
     let mut out = io::BufWriter::new(stdout());
     if options.json {
-        writeln!(out, "{}", tree.json())?;
+        let part = SpansWanted {
+            below: options.below,
+            depth: options.depth,
+            most: options.spans,
+        };
+        writeln!(out, "{}", tree.json(&part))?;
     } else {
         tree.print(options, &style, &mut out)?;
     }

@@ -2,6 +2,8 @@
 
 mod live;
 mod methods;
+mod newest;
+mod overview;
 mod sums;
 
 use std::io::{self, Write};
@@ -10,7 +12,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use traceloom_analysis::GroupBy;
 use traceloom_analysis::calls::{
-    Call, CallCounts, CallList, CallQuery, CallTable, Calls, Cell, Column, ListedCalls,
+    Call, CallCounts, CallList, CallQuery, CallTable, Calls, CallsAfter, Cell, Column, ListedCalls,
 };
 use traceloom_analysis::names::{FunctionPattern, ShortNames};
 use traceloom_input::Document;
@@ -66,9 +68,19 @@ pub(crate) struct Options {
     /// beyond.
     #[arg(long)]
     percentiles: bool,
+    /// Count calls instead of listing them: how many took how long, when they began, percentiles.
+    #[arg(long, conflicts_with_all = ["with_method", "sort", "by", "percentiles", "csv", "rows", "columns"])]
+    overview: bool,
     /// Go on with a file that grows, until Ctrl-C: calls are printed as they end.
-    #[arg(long, conflicts_with_all = ["with_method", "sort", "by", "percentiles", "csv", "rows"])]
+    #[arg(long, conflicts_with_all = ["with_method", "sort", "by", "percentiles", "csv", "rows", "overview"])]
     follow: bool,
+    /// Only calls behind this place of the order: what --page printed at the end of the page before.
+    #[arg(long, value_name = "PLACE", conflicts_with_all = ["by", "percentiles", "follow", "overview"])]
+    after: Option<CallsAfter>,
+    /// With --json: give each call its `place`, which --after takes, and end with a line `{"next": PLACE, …}`, null where nothing
+    /// follows.
+    #[arg(long, requires = "json", conflicts_with_all = ["by", "percentiles", "follow", "overview"])]
+    page: bool,
     #[command(flatten)]
     table: TableFlags,
 }
@@ -97,14 +109,15 @@ impl Options {
             selection: self.calls.selection(common)?,
             with_method: None,
             sort: Some(sort.unwrap_or((Column::Start, false))),
+            after: self.after.clone(),
             limit: self.limit(),
         })
     }
 
     /// Returns `true` if calls can be printed as they end: no other order, choice or shape is asked for.
     const fn is_live(&self) -> bool {
-        let is_listed = self.sort.is_none() && self.with_method.is_none();
-        is_listed && !self.table.csv && self.table.rows.is_none()
+        let is_listed = self.sort.is_none() && self.with_method.is_none() && self.after.is_none();
+        is_listed && !self.page && !self.table.csv && self.table.rows.is_none()
     }
 
     /// Returns how many rows are printed, none for all.
@@ -152,6 +165,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     if options.by.is_some() || options.percentiles {
         return sums::run(options);
     }
+    if options.overview {
+        return overview::run(options);
+    }
     if options.is_live()
         && let Some(live) = Live::of(&options.read.paths, options.follow)?
         && let Some(outcome) = live::run(options, &live)?
@@ -161,9 +177,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.read.common)?;
     let mut inputs = options.read.inputs();
     let mut query = options.query()?;
-    let descending = query.sort.as_ref().is_some_and(|&(_, falling)| falling);
-    let mut list = CallList::new(descending, query.limit);
-    if let Some(pattern) = &options.with_method {
+    let mut list = CallList::new(&query);
+    let mut is_whole = true;
+    if let Some(newest) = newest::of(options, &query)? {
+        is_whole = newest.add(&mut list, &mut inputs, &query)?;
+    } else if let Some(pattern) = &options.with_method {
         // What a name means is known once all are read, and standard input is opened once.
         let mut opened = Vec::new();
         while let Some(input) = inputs.next()? {
@@ -182,6 +200,17 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let list = list.finish();
     let mut out = io::BufWriter::new(stdout());
     print(&list, options, &style, &mut out)?;
+    if options.page {
+        let is_full = query.limit.is_some_and(|most| list.order.len() >= most);
+        let next = list.places.last().filter(|_| is_full);
+        let line = json!({
+            "next": next.map(ToString::to_string),
+            "read": list.counts.read,
+            "selected": list.counts.selected,
+            "is_whole": is_whole,
+        });
+        writeln!(out, "{line}")?;
+    }
     out.flush()?;
     Ok(inputs.outcome())
 }
@@ -290,10 +319,14 @@ fn print(
     if options.table.json {
         let columns = list.recordings.iter().map(|calls| options.columns(calls));
         let columns: Vec<_> = columns.collect();
-        for (at, calls, call, name) in list.iter() {
+        for ((at, calls, call, name), place) in list.iter().zip(&list.places) {
             let columns = columns.get(at).map_or(&[][..], Vec::as_slice);
             let path = several.then(|| path(name));
-            writeln!(out, "{}", as_json(name, path, calls, call, columns))?;
+            let mut row = as_json(name, path, calls, call, columns);
+            if options.page {
+                row["place"] = json!(place.to_string());
+            }
+            writeln!(out, "{row}")?;
         }
         return Ok(());
     }

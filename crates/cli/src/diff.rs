@@ -17,7 +17,7 @@ use traceloom_input::save::Save;
 use crate::Outcome;
 use crate::numbers::count;
 use crate::select::AdjustFlags;
-use crate::streams::{message, stdout};
+use crate::streams::{self, message, stdout};
 use crate::style::Style;
 use crate::table::Table;
 use crate::table_flags::{SHORTENED, TableFlags, help};
@@ -54,9 +54,13 @@ pub(crate) struct Options {
     sort: DiffOrder,
     #[command(flatten)]
     table: TableFlags,
-    /// Draw the difference as a flame graph, `.svg` or `.html`: orange grew, blue shrank, as wide as after.
+    /// Draw the difference as a flame graph, `.svg` or `.html`: orange grew, blue shrank, as wide as after. `-` writes the SVG, and
+    /// no table, to standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
+    /// With `-o -`: write HTML to standard output.
+    #[arg(long, requires = "output")]
+    html: bool,
     /// Draw it as wide as before, so that what is gone is seen.
     #[arg(long, requires = "output")]
     as_before: bool,
@@ -143,6 +147,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     if let Some(path) = &options.output {
         picture(options, (&diff, &doubt), path)?;
     }
+    if options.output.as_deref() == Some("-") {
+        return Ok(outcome(&checked));
+    }
     let mut rows = rows(options, &diff);
     let all = rows.len();
     rows.truncate(options.table.most(30));
@@ -158,14 +165,19 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         style.say_more(all - rows.len(), "more functions", &mut out)?;
     }
     out.flush()?;
+    Ok(outcome(&checked))
+}
+
+/// Says which budgets are broken.
+fn outcome(checked: &[Checked<'_>]) -> Outcome {
     let broken = checked.iter().filter(|one| one.broken);
     for one in broken.clone() {
         message!("{}: {}", one.budget.text(), one.text);
     }
-    Ok(match broken.count() {
+    match broken.count() {
         0 => Outcome::Done,
         _ => Outcome::Failed,
-    })
+    }
 }
 
 /// Compares two recordings; says what is wrong with them, too.
@@ -469,10 +481,15 @@ fn picture(options: &Options, (diff, doubt): (&Diff, &str), path: &str) -> anyho
         ..Picture::default()
     };
     let text = match extension {
+        _ if path == "-" && options.html => flame::html(std::slice::from_ref(tree), &picture),
+        _ if path == "-" => flame::svg(tree, &picture),
         Some("svg") => flame::svg(tree, &picture),
         Some("html" | "htm") => flame::html(std::slice::from_ref(tree), &picture),
         _ => return Err(Usage(format!("-o {path}: end the name in .svg or .html")).into()),
     };
+    if path == "-" {
+        return Ok(streams::raw(text.as_bytes())?);
+    }
     write(path, options.force, &text)
 }
 

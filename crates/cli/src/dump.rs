@@ -1,5 +1,7 @@
 //! `dump`: every record with its offset and fields.
 
+mod hex;
+
 use std::io::{BufWriter, Write};
 
 use clap::Args;
@@ -23,6 +25,7 @@ use crate::style::Style;
 #[command(after_help = "Examples:\n  \
     traceloom dump calls.bin\n  \
     traceloom dump traces.bin --start 2567 --limit-records 20\n  \
+    traceloom dump traces.bin --start 0xa000 --hex 256\n  \
     traceloom dump app.heph --follow --json\n  \
     traceloom dump dump/ --json --resolve | jq 'select(.kind == \"call\")'\n  \
     traceloom dump app.jfr --json --resolve | jq 'select(.kind == \"jdk.ExecutionSample\").stackTrace_text'")]
@@ -34,7 +37,7 @@ pub(crate) struct Options {
     #[arg(long)]
     json: bool,
     /// Begin with the first record at or after this offset of the decoded bytes.
-    #[arg(long, value_name = "BYTE", default_value_t = 0)]
+    #[arg(long, value_name = "BYTE", default_value = "0", value_parser = offset)]
     start: u64,
     /// Stop after so many records of a part; 0 prints all, as without it.
     #[arg(short = 'n', long, value_name = "N")]
@@ -48,8 +51,20 @@ pub(crate) struct Options {
     /// Only parts whose name contains this.
     #[arg(long, value_name = "TEXT")]
     part: Option<String>,
+    /// Print decoded bytes from --start on instead of records, 512 of each part unless said.
+    #[arg(long, value_name = "BYTES", num_args = 0..=1, default_missing_value = "512", conflicts_with_all = ["limit_records", "resolve", "follow"])]
+    hex: Option<usize>,
     #[command(flatten)]
     common: Common,
+}
+
+/// Reads an offset, in hexadecimal behind `0x` as notes have them.
+fn offset(text: &str) -> Result<u64, String> {
+    let read = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    read.map_err(|_| format!("`{text}` is no offset, such as 2567 or 0xa07"))
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
@@ -57,6 +72,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.common)?;
     let mut out = BufWriter::with_capacity(1 << 16, stdout());
     let mut members_left = false;
+    if let Some(n_bytes) = options.hex {
+        return hex::run(options, n_bytes);
+    }
     // Texts of ids may come behind them.
     if !options.resolve
         && options.part.is_none()

@@ -83,6 +83,19 @@ impl<'f> Inputs<'f> {
         }))
     }
 
+    /// Opens a path that stands for the input of a number.
+    pub(crate) fn open_path(&mut self, number: usize, path: &str) -> anyhow::Result<OpenInput<'f>> {
+        let methods = self.methods()?;
+        let ReadFlags { time, common, .. } = self.flags;
+        let input = open(path, common)?;
+        let plan = Rc::new(ReadPlan::new(time, methods, common, [(number, &input)])?);
+        Ok(OpenInput {
+            number,
+            input,
+            plan,
+        })
+    }
+
     /// Opens all that there are; borders in time count from the first start and the last end.
     pub(crate) fn all(&mut self) -> anyhow::Result<Vec<OpenInput<'f>>> {
         let methods = self.methods()?;

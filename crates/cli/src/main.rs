@@ -12,6 +12,7 @@ mod bug;
 mod call;
 mod calls;
 mod captures;
+mod catalog;
 mod categories;
 mod check;
 mod columnar;

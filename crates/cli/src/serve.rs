@@ -309,11 +309,12 @@ fn collector(options: &Options) -> traceloom_server::Options {
         grace: Duration::from_secs(options.grace),
         seal: options.seal.rules(),
         tls,
+        settings: settings_json(options),
     }
 }
 
-/// Prints the settings as a file has them.
-fn print(options: &Options) -> anyhow::Result<()> {
+/// Returns the settings by the names of their flags.
+fn settings(options: &Options) -> Vec<(&'static str, toml::Value)> {
     let text = |text: &str| toml::Value::from(text);
     let address = |address: Address| match address {
         Some(address) => toml::Value::from(address.to_string()),
@@ -353,9 +354,27 @@ fn print(options: &Options) -> anyhow::Result<()> {
     ];
     let kept = kept.into_iter();
     let kept = kept.filter_map(|(name, value)| value.map(|value| (name, value)));
+    settings.into_iter().chain(kept).collect()
+}
+
+/// Prints the settings as a file has them.
+fn print(options: &Options) -> anyhow::Result<()> {
     let mut out = stdout();
-    for (name, value) in settings.into_iter().chain(kept) {
+    for (name, value) in settings(options) {
         writeln!(out, "{name} = {value}")?;
     }
     Ok(out.flush()?)
+}
+
+/// Returns the settings as pages show them.
+fn settings_json(options: &Options) -> serde_json::Value {
+    let json = |value: toml::Value| match value {
+        toml::Value::Integer(number) => number.into(),
+        toml::Value::Boolean(yes) => yes.into(),
+        toml::Value::String(text) => text.into(),
+        other => other.to_string().into(),
+    };
+    let settings = settings(options).into_iter();
+    let settings = settings.map(|(name, value)| (name.to_owned(), json(value)));
+    serde_json::Value::Object(settings.collect())
 }

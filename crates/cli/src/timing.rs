@@ -125,6 +125,12 @@ impl TimeFlags {
         !self.is_bounded() && self.shift.is_empty()
     }
 
+    /// Returns `true` if nothing is moved and borders are dates.
+    pub(crate) fn is_absolute(&self) -> bool {
+        let is_date = |bound: &Bound| matches!(bound, Bound::At(_) | Bound::Civil(_));
+        self.shift.is_empty() && self.since.iter().chain(&self.until).all(is_date)
+    }
+
     /// Returns true if a stretch of time is asked for.
     pub(crate) fn is_bounded(&self) -> bool {
         self.since.is_some() || self.until.is_some()

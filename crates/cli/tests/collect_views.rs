@@ -99,11 +99,27 @@ fn answers_are_what_commands_print() {
     ];
     let found = rows(&address, query);
     assert_eq!(found.len(), 7);
-    assert_eq!(found, lines(&calls));
+    let mut plain = found.clone();
+    for row in &mut plain {
+        let row = row.as_object_mut().expect("an object");
+        row.remove("place").expect("a place");
+    }
+    assert_eq!(plain, lines(&calls));
     let call = found[0]["capture"]["call"].as_str().expect("an id");
     let detail = rows(&address, &format!("/api/v1/calls/{call}?capture=1-1"));
     assert_eq!(detail, lines(&["call", &chosen, call, "--json"]));
     assert_eq!(detail[0]["duration_ns"], found[0]["duration"]);
+    let part = rows(
+        &address,
+        &format!("/api/v1/calls/{call}?capture=1-1&below=3&depth=1"),
+    );
+    let spans = part[0]["spans"].as_array().expect("spans");
+    let all = detail[0]["spans"].as_array().expect("spans");
+    assert_eq!(
+        spans.as_slice(),
+        [&all[3], &all[4], &all[6]].map(Value::clone)
+    );
+    assert_eq!((&all[3]["below"], &all[4]["below"]), (&4.into(), &1.into()));
     let functions = rows(&address, "/api/v1/functions?n=5");
     assert_eq!(functions, lines(&["top", data, "--json", "-n=5"]));
     let notes = run(&["check", "--json", &chosen]);
@@ -118,6 +134,54 @@ fn answers_are_what_commands_print() {
         .find(|row| row["name"] == "cdt")
         .expect("a listener");
     assert_eq!(cdt["send_to"], format!("cdt://{}", collector.address()));
+    let commands: [(&str, &[&str]); 7] = [
+        (
+            "calls/overview?capture=1-1",
+            &["calls", "--overview", "--json"],
+        ),
+        (
+            "calls/groups?by=thread&capture=1-1",
+            &["calls", "--by=thread", "--json"],
+        ),
+        ("hotspots?capture=1-1", &["top", "--hotspots", "--json"]),
+        (
+            "tree?least=100&capture=1-1",
+            &["tree", "--min-percent=1", "--json"],
+        ),
+        (
+            "timeline?columns=20&capture=1-1",
+            &["timeline", "--columns=20", "--json"],
+        ),
+        ("monitors?capture=1-1", &["monitors", "--json"]),
+        ("objects?capture=1-1", &["objects", "--json"]),
+    ];
+    for (path, command) in commands {
+        let command = [command, &[chosen.as_str()]].concat();
+        assert_eq!(
+            rows(&address, &format!("/api/v1/{path}")),
+            lines(&command),
+            "{path}"
+        );
+    }
+    let services = rows(&address, "/api/v1/services");
+    assert_eq!(services[0]["service"], "shop");
+    assert_eq!(services[0]["captures"], 1);
+    let bytes = rows(
+        &address,
+        "/api/v1/captures/1-1/bytes?part=trace&at=0x10&n=8",
+    );
+    assert_eq!(
+        bytes,
+        lines(&[
+            "dump",
+            "--hex=8",
+            "--start=16",
+            "--part=trace",
+            "--json",
+            &chosen
+        ])
+    );
+    assert_eq!(bytes[0]["hex"].as_str().map(str::len), Some(16));
     for page in ["flame", "report", "timeline"] {
         let (status, head, body) = asked(&address, &format!("/view/{page}?capture=1-1"), "");
         assert_eq!(status, 200, "{page}");
@@ -171,4 +235,199 @@ fn pages_hold_nothing_and_data_needs_a_token_where_one_is_asked_for() {
     ] {
         assert_eq!(asked(&address, path, "").0, 401, "{path}");
     }
+}
+
+#[test]
+fn pages_of_calls_come_to_the_list() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let (_collector, address) = collected_shop(&data);
+    let data = text(&data);
+    for sort in ["-start", "-duration", "thread", "-cpu"] {
+        let whole = lines(&["calls", data, "--json", &format!("--sort={sort}")]);
+        let (mut paged, mut after) = (Vec::new(), String::new());
+        loop {
+            let path = format!("/api/v1/calls?n=7&sort={sort}&after={after}");
+            let path = path.trim_end_matches("&after=");
+            let (status, _, body) = asked(&address, path, "");
+            assert_eq!(status, 200, "{path}: {body}");
+            let body: Value = serde_json::from_str(&body).expect("JSON");
+            for row in body["rows"].as_array().expect("rows") {
+                paged.push(row["capture"]["call"].clone());
+            }
+            match body["next"].as_str() {
+                None => break,
+                Some(next) => after = form_urlencoded(next),
+            }
+        }
+        let whole: Vec<Value> = whole
+            .iter()
+            .map(|row| row["capture"]["call"].clone())
+            .collect();
+        assert_eq!(paged, whole, "{sort}");
+    }
+}
+
+fn form_urlencoded(text: &str) -> String {
+    let escape = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    text.bytes().map(escape).collect()
+}
+
+#[test]
+fn the_newest_calls_are_found_without_reading_every_capture() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let (collector, address) = collected_shop(&data);
+    let to = format!("cdt://{}", collector.address());
+    for service in ["second", "third"] {
+        let sent = run(&["send", SHOP, "--to", &to, "--service", service]);
+        assert!(sent.status.success(), "{sent:?}");
+    }
+    eventually(|| {
+        let captures = rows(&address, "/api/v1/captures");
+        let ended = captures.iter().filter(|one| one["state"] == "goodbye");
+        (ended.count() == 3).then_some(())
+    });
+    let newest = rows(&address, "/api/v1/calls?n=9");
+    assert_eq!(newest.len(), 9);
+    let data = text(&data);
+    let all = lines(&["calls", data, "--json", "--sort=-start"]);
+    let starts = |rows: &[Value]| -> Vec<i64> {
+        let starts = rows
+            .iter()
+            .map(|row| row["start"].as_i64().expect("a start"));
+        starts.take(9).collect()
+    };
+    assert_eq!(starts(&newest), starts(&all));
+    // Each is what `call` takes, whatever was opened to list it.
+    let id = newest[8]["id"].as_str().expect("an id");
+    let call = lines(&["call", data, id, "--json"]);
+    assert_eq!(call[0]["start_ns"], newest[8]["start"]);
+}
+
+#[test]
+fn answers_are_not_given_again_while_nothing_arrives() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let (collector, address) = collected_shop(&data);
+    let path = "/api/v1/calls?sort=-duration&n=3";
+    let tag_of = |head: &str| {
+        let mut lines = head.lines();
+        let line = lines.find_map(|line| line.strip_prefix("etag: "));
+        line.expect("an ETag").replace("w/", "W/")
+    };
+    let (_, head, _) = asked(&address, path, "");
+    let known = format!("If-None-Match: {}\r\n", tag_of(&head));
+    // Sealing is a record of the log as well: it ends.
+    let (known, _) = eventually(|| {
+        let (status, head, body) = asked(&address, path, &known);
+        let again = format!("If-None-Match: {}\r\n", tag_of(&head));
+        let (second, _, empty) = asked(&address, path, &again);
+        (second == 304 && empty.is_empty()).then_some((again, (status, body)))
+    });
+    let to = format!("cdt://{}", collector.address());
+    let sent = run(&["send", SHOP, "--to", &to, "--service", "second"]);
+    assert!(sent.status.success(), "{sent:?}");
+    assert_eq!(asked(&address, path, &known).0, 200);
+}
+
+#[test]
+fn an_original_is_an_archive_of_what_was_sent() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let (_collector, _) = collected_shop(&data);
+    let zip = run(&["export", "1-1", "--data", text(&data), "-o", "-"]);
+    assert!(zip.status.success(), "{zip:?}");
+    let path = folder.path().join("shop.zip");
+    std::fs::write(&path, &zip.stdout).expect("a file");
+    let calls = |path: &str| {
+        let rows = lines(&["calls", path, "--json"]);
+        let facts = rows
+            .into_iter()
+            .map(|row| (row["start"].clone(), row["title"].clone()));
+        facts.collect::<Vec<_>>()
+    };
+    assert_eq!(calls(text(&path)), calls(SHOP));
+}
+
+#[test]
+fn a_person_logs_in_with_a_token_and_changes_need_the_secret() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let collector = Collector::start(&data, &["--require-token"]);
+    let address = authority(&collector);
+    let token = stdout(&[
+        "token",
+        "add",
+        "anna",
+        "--right",
+        "read",
+        "--data",
+        text(&data),
+    ]);
+    let token = token
+        .split_whitespace()
+        .find(|word| word.starts_with("tl_"));
+    let token = token.expect("a token");
+    let posted = |body: &str| {
+        let mut socket = TcpStream::connect(&address).expect("connects");
+        let request = format!(
+            "POST /api/v1/session HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        );
+        socket.write_all(request.as_bytes()).expect("is written");
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).expect("is read");
+        answer
+    };
+    assert!(posted("{\"token\": \"tl_00\"}").starts_with("HTTP/1.1 401"));
+    let answer = posted(&format!("{{\"token\": \"{token}\"}}"));
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(answer.contains("HttpOnly; SameSite=Strict"), "{answer}");
+    let cookie = answer
+        .split(['\n', ';'])
+        .find_map(|line| line.trim().strip_prefix("set-cookie: "))
+        .expect("a cookie");
+    let cookie = format!("Cookie: {cookie}\r\n");
+    assert_eq!(asked(&address, "/api/v1/captures", &cookie).0, 200);
+    assert_eq!(asked(&address, "/api/v1/captures", "").0, 401);
+    // A page elsewhere has the cookie sent, and not the secret.
+    let refused = |more: &str| {
+        let mut socket = TcpStream::connect(&address).expect("connects");
+        let request = format!(
+            "DELETE /api/v1/session HTTP/1.1\r\nHost: {address}\r\n{cookie}{more}Connection: close\r\n\r\n"
+        );
+        socket.write_all(request.as_bytes()).expect("is written");
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).expect("is read");
+        answer
+    };
+    assert!(refused("").starts_with("HTTP/1.1 403"));
+    let (_, _, state) = asked(&address, "/api/v1/session", &cookie);
+    let state: Value = serde_json::from_str(&state).expect("JSON");
+    let secret = state["secret"].as_str().expect("a secret");
+    let secret = format!("X-CSRF-Token: {secret}\r\n");
+    assert!(refused(&secret).starts_with("HTTP/1.1 204"));
+    assert_eq!(asked(&address, "/api/v1/captures", &cookie).0, 401);
+}
+
+#[test]
+fn the_document_of_the_api_is_the_one_that_is_served() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
+    let made = traceloom_server::openapi() + "\n";
+    if std::env::var_os("TRACELOOM_BLESS").is_some() {
+        std::fs::write(path, &made).expect("docs/openapi.json");
+    }
+    let kept = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        kept == made,
+        "docs/openapi.json is not what the code makes: TRACELOOM_BLESS=1 cargo test -p traceloom --test collect_views"
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let collector = Collector::start(&folder.path().join("data"), &[]);
+    let (status, _, served) = asked(&authority(&collector), "/api/v1/openapi.json", "");
+    assert_eq!((status, served.as_str()), (200, made.trim_end()));
 }

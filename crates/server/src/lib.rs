@@ -40,10 +40,11 @@ pub use attach::{
 };
 pub use counts::{Counter, Counts, CountsByReason, ListenerCounts, SealCounts, TlsCounts};
 pub use error::Error;
+pub use http::document as openapi;
 pub use latencies::Latencies;
 pub use post::{PostOptions, PostRequest, post};
 pub use push::{PushFile, PushOptions, Pushed, push};
-pub use questions::{Answers, Page, Question};
+pub use questions::{Answers, Page, PartOf, Question};
 pub use seal::{Request, SealLog, SealRules, Sealer, ask};
 pub use send::{Ledger, SendOptions, Sent, Streams, send};
 pub use serve::{HttpOptions, Listen, Options, check, serve};

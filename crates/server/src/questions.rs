@@ -16,19 +16,97 @@ pub enum Question {
     Contents(CaptureId),
     /// What is wrong with a capture: a JSON object a line.
     Notes(CaptureId),
-    /// The calls that a query chooses: a JSON object a line.
+    /// Decoded bytes of the parts of a capture whose name contains a text: a JSON object a part.
+    Bytes(PartOf),
+    /// The records from an offset on: a JSON object a line.
+    Records(PartOf),
+    /// A capture as its sender sent it: an archive.
+    Original(CaptureId),
+    /// A capture in another format.
+    Converted {
+        /// The capture.
+        id: CaptureId,
+        /// The format, by the name that `--to` takes.
+        to: String,
+    },
+    /// What a capture would lose in another format: one JSON object.
+    Losses {
+        /// The capture.
+        id: CaptureId,
+        /// The format, by the name that `--to` takes.
+        to: String,
+    },
+    /// The calls that a query chooses: a JSON object a line, then one that says how to go on.
     Calls(Query),
+    /// The calls that a query chooses, as CSV.
+    CallsCsv(Query),
+    /// How many calls took how long, and when: one JSON object.
+    CallsOverview(Query),
+    /// Calls in groups: a JSON object a group.
+    CallGroups {
+        /// Which calls.
+        query: Query,
+        /// What they have in common, by the name that `--by` takes.
+        by: String,
+    },
     /// One call with everything in it: one JSON object.
     Call {
         /// Where it is; a trace across several is looked for in all.
         query: Query,
         /// Its id, or that of its trace.
         id: String,
+        /// The span, by its place in the call, from which on spans are told; the first without it.
+        below: Option<usize>,
+        /// Levels below that span.
+        depth: Option<usize>,
+        /// Most spans.
+        spans: Option<usize>,
     },
     /// The functions that took most of what a query chooses: a JSON object a measure.
     Functions(Query),
+    /// What functions came to by the kind of work: a JSON object a measure.
+    Hotspots(Query),
+    /// The call tree of what a query chooses: a JSON object a measure.
+    Tree {
+        /// Which calls and samples, in which shape.
+        query: Query,
+        /// Nodes that have less of the whole, in hundredths of a percent, are left out.
+        least: u32,
+    },
+    /// A flame graph as a picture.
+    Picture(Query),
+    /// A flame graph as JSON, with the method, line, package, class and thread of every frame.
+    FlameJson(Query),
+    /// What functions came to before and after: one JSON object.
+    Difference(Query),
+    /// Tracks in equal stretches of time: one JSON object.
+    Tracks {
+        /// Which calls and samples, and from when to when.
+        query: Query,
+        /// How many stretches.
+        columns: u16,
+    },
+    /// Metrics of profiles: a JSON object a profile.
+    Metrics(Query),
+    /// What threads waited for: a JSON object a monitor.
+    Monitors(Query),
+    /// Heap objects by class, and collections: a JSON object a recording.
+    Objects(Query),
     /// A page that draws what a query chooses.
     Page(Page, Query),
+}
+
+/// A place in the parts of a capture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartOf {
+    /// The capture.
+    pub id: CaptureId,
+    /// What the names of the parts contain.
+    pub part: String,
+    /// Offset in the decoded bytes of a part.
+    pub at: u64,
+    /// How many bytes or records.
+    pub n: usize,
 }
 
 /// A page that draws.
@@ -40,11 +118,13 @@ pub enum Page {
     Report,
     /// A timeline.
     Timeline,
+    /// A flame graph of what changed.
+    Diff,
 }
 
 impl Page {
     /// All pages.
-    pub const ALL: [Self; 3] = [Self::Flame, Self::Report, Self::Timeline];
+    pub const ALL: [Self; 4] = [Self::Flame, Self::Report, Self::Timeline, Self::Diff];
 
     /// Returns the word for it in addresses.
     #[must_use]
@@ -53,6 +133,7 @@ impl Page {
             Self::Flame => "flame",
             Self::Report => "report",
             Self::Timeline => "timeline",
+            Self::Diff => "diff",
         }
     }
 }

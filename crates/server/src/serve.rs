@@ -57,6 +57,8 @@ pub struct Options {
     pub seal: SealRules,
     /// Keys of the listeners that speak TLS.
     pub tls: Option<TlsOptions>,
+    /// The settings as an operator knows them, by name; pages show them.
+    pub settings: serde_json::Value,
 }
 
 /// A listener.
@@ -356,6 +358,10 @@ impl Collector<'_> {
             answers: self.options.answers,
             send_to: send_to.into(),
             workers: http::Workers::default(),
+            kept: Arc::default(),
+            sessions: Arc::default(),
+            is_tls: false,
+            settings: Arc::new(self.options.settings.clone()),
         };
         let sides = [
             (&self.options.http, http::Version::Http1),
@@ -494,6 +500,7 @@ impl Collector<'_> {
             counts: self.counts.listener(name),
             requires_token: options.requires_token || !(is_loopback || asks_for_certificates),
             is_loopback,
+            is_tls: options.tls,
             ..http.clone()
         }
     }

@@ -17,6 +17,11 @@ impl SessionIds {
         }
     }
 
+    /// Returns the number of the collector's start.
+    pub(crate) const fn incarnation(&self) -> u64 {
+        self.incarnation
+    }
+
     /// Returns the next id.
     pub(crate) fn next(&self) -> CaptureId {
         let number = self.n_given.fetch_add(1, Ordering::Relaxed) + 1;

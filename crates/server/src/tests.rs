@@ -128,6 +128,7 @@ fn start_of(protocol: &'static Protocol, connections: usize) -> Running {
         grace: Duration::from_secs(5),
         seal: SealRules::default(),
         tls: None,
+        settings: serde_json::Value::Null,
     };
     let stop = Stop::default();
     let asked = stop.clone();
@@ -237,6 +238,7 @@ fn one_collector_uses_a_folder_and_none_listens_to_other_machines() {
         grace: Duration::ZERO,
         seal: SealRules::default(),
         tls: None,
+        settings: serde_json::Value::Null,
     };
     let stop = Stop::default();
     stop.now();

@@ -91,12 +91,15 @@ impl Tokens {
     /// Returns what a token allows; `None` for one that is not known.
     #[must_use]
     pub fn rights(&self, token: &str) -> Option<Vec<Right>> {
-        let hash = blake3::hash(token.as_bytes());
-        let known = |list: &[StoredToken]| {
-            let found = list.iter().find(|stored| stored.hash == hash);
+        self.rights_of(&blake3::hash(token.as_bytes()))
+    }
+
+    /// Returns what the token of a hash allows.
+    pub(crate) fn rights_of(&self, hash: &blake3::Hash) -> Option<Vec<Right>> {
+        self.fresh(|list| {
+            let found = list.iter().find(|stored| stored.hash == *hash);
             found.map(|stored| stored.rights.clone())
-        };
-        self.fresh(known)
+        })
     }
 
     /// Returns whom a token was made for; `None` for one that is not known.

@@ -1,7 +1,8 @@
 //! One list of the calls of many recordings.
 
+use super::CallsAfter;
 use super::cell::SortKey;
-use super::table::{Call, Calls};
+use super::table::{Call, CallQuery, Calls};
 
 /// Calls of several recordings in one order, in memory bounded by the limit.
 ///
@@ -12,7 +13,9 @@ use super::table::{Call, Calls};
 #[derive(Debug)]
 pub struct CallList<N> {
     descending: bool,
-    limit: Option<usize>,
+    /// Most calls, those of earlier pages with the key of the place included.
+    most: usize,
+    after: Option<CallsAfter>,
     rows: Vec<ListedCall<N>>,
     /// Tables and pauses; the calls are in `rows`.
     recordings: Vec<Option<Calls>>,
@@ -69,6 +72,8 @@ pub struct ListedCalls<N> {
     pub order: Vec<(usize, usize, N)>,
     /// Counts of all recordings.
     pub counts: CallCounts,
+    /// Where each row of the list is, as the next page takes it.
+    pub places: Vec<CallsAfter>,
 }
 
 impl<N> ListedCalls<N> {
@@ -82,12 +87,13 @@ impl<N> ListedCalls<N> {
 }
 
 impl<N> CallList<N> {
-    /// An empty list of at most `limit` calls; the greatest come first with `descending`.
+    /// An empty list in the order of a query, with its limit.
     #[must_use]
-    pub fn new(descending: bool, limit: Option<usize>) -> Self {
+    pub fn new(query: &CallQuery) -> Self {
         Self {
-            descending,
-            limit,
+            descending: query.sort.as_ref().is_some_and(|&(_, falling)| falling),
+            most: query.most(),
+            after: query.after.clone(),
             rows: Vec::new(),
             recordings: Vec::new(),
             n_held: 0,
@@ -118,7 +124,7 @@ impl<N> CallList<N> {
         self.n_held += 1;
         // A few more recordings than calls, so that not every one of thousands sorts the list again.
         const MORE: usize = 64;
-        let limit = self.limit.unwrap_or(usize::MAX);
+        let limit = self.most;
         if self.rows.len() >= limit.saturating_mul(2).max(1024)
             || self.n_held >= limit.saturating_add(MORE)
         {
@@ -136,7 +142,7 @@ impl<N> CallList<N> {
             };
             order.then((a.recording, a.number).cmp(&(b.recording, b.number)))
         });
-        let limit = self.limit.unwrap_or(usize::MAX);
+        let limit = self.most;
         if self.rows.len() <= limit {
             return;
         }
@@ -155,19 +161,55 @@ impl<N> CallList<N> {
         self.n_held = needed.iter().filter(|needed| **needed).count();
     }
 
+    /// Returns the key of the last call that the list has room for, if it is full and the key is a number.
+    ///
+    /// Calls that sort behind it change nothing.
+    #[must_use]
+    pub fn last_number(&mut self) -> Option<i64> {
+        if self.rows.len() < self.most {
+            return None;
+        }
+        self.cut();
+        match self.rows.last()?.key {
+            SortKey::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Leaves out what earlier pages have, and returns the place of each row.
+    fn page(&mut self) -> Vec<CallsAfter> {
+        let after = self.after.take();
+        if let Some(after) = &after {
+            let same = self.rows.iter().take_while(|row| row.key == after.key);
+            let skip = same.take(after.skip).count();
+            self.rows.drain(..skip);
+        }
+        let mut places: Vec<CallsAfter> = Vec::with_capacity(self.rows.len());
+        for row in &self.rows {
+            let before = places.last().or(after.as_ref());
+            let equal = before.filter(|place| place.key == row.key);
+            places.push(CallsAfter {
+                key: row.key.clone(),
+                skip: equal.map_or(0, |place| place.skip) + 1,
+            });
+        }
+        places
+    }
+
     /// Sorts the list and returns it.
     #[must_use]
     pub fn finish(mut self) -> ListedCalls<N> {
         self.cut();
-        let mut places = Vec::with_capacity(self.recordings.len());
+        let places = self.page();
+        let mut numbers = Vec::with_capacity(self.recordings.len());
         let mut recordings = Vec::with_capacity(self.n_held);
         for recording in self.recordings {
-            places.push(recordings.len());
+            numbers.push(recordings.len());
             recordings.extend(recording);
         }
         let mut order = Vec::with_capacity(self.rows.len());
         for row in self.rows {
-            let place = places.get(row.recording).copied().unwrap_or_default();
+            let place = numbers.get(row.recording).copied().unwrap_or_default();
             if let Some(calls) = recordings.get_mut(place) {
                 order.push((place, calls.rows.len(), row.id));
                 calls.rows.push(row.call);
@@ -177,6 +219,7 @@ impl<N> CallList<N> {
             recordings,
             order,
             counts: self.counts,
+            places,
         }
     }
 }

@@ -1,14 +1,18 @@
 //! The list of calls: which ones, in which order, with which columns.
 
+mod after;
 mod cell;
 mod list;
+mod overview;
 mod sums;
 mod table;
 mod uses;
 
 pub use crate::column::Column;
+pub use after::CallsAfter;
 pub use cell::Cell;
 pub use list::{CallCounts, CallList, ListedCalls};
+pub use overview::{CallsOverview, OverviewCell};
 pub use sums::{CallSum, CallSums};
 pub use table::{Call, CallQuery, CallState, CallTable, Calls};
 pub use uses::Uses;

@@ -10,7 +10,7 @@ use traceloom_model::{
 
 use super::cell::SortKey;
 use super::uses::Finder;
-use super::{CallCounts, Column, Uses};
+use super::{CallCounts, CallsAfter, Column, Uses};
 use crate::Pauses;
 use crate::filter::{CallOfRow, Selection};
 use crate::names::FunctionMatch;
@@ -26,8 +26,27 @@ pub struct CallQuery {
     pub with_method: Option<FunctionMatch>,
     /// The column to sort by and whether the greatest come first; none for the order they were read in.
     pub sort: Option<(Column, bool)>,
-    /// Most calls to keep.
+    /// Only calls behind this place of the order, those with its key included: [`super::CallList`] leaves out as many as the place
+    /// says.
+    pub after: Option<CallsAfter>,
+    /// Most calls to keep, of those behind the place.
     pub limit: Option<usize>,
+}
+
+impl CallQuery {
+    /// Returns the most calls to hold: those with the key of the place may be on earlier pages.
+    pub(super) fn most(&self) -> usize {
+        let skip = self.after.as_ref().map_or(0, CallsAfter::skip);
+        self.limit.unwrap_or(usize::MAX).saturating_add(skip)
+    }
+
+    /// Returns `true` if a call with this key is on an earlier page.
+    fn is_behind(&self, key: &SortKey) -> bool {
+        let descending = self.sort.as_ref().is_some_and(|&(_, falling)| falling);
+        self.after
+            .as_ref()
+            .is_some_and(|after| after.is_behind(key, descending))
+    }
 }
 
 /// A call that was kept.
@@ -201,6 +220,8 @@ impl CallTable {
             for (key, _, call) in &mut self.keys {
                 *key = self.calls.cell(call, column).sort_key();
             }
+            let query = &self.query;
+            self.keys.retain(|(key, ..)| !query.is_behind(key));
         }
         self.cut();
         let rows = self.keys.drain(..).map(|(key, _, call)| (key, call));
@@ -220,7 +241,7 @@ impl CallTable {
                 order.then(a.1.cmp(&b.1))
             });
         }
-        let limit = self.query.limit.unwrap_or(usize::MAX);
+        let limit = self.query.most();
         if self.keys.len() <= limit {
             return;
         }
@@ -267,7 +288,7 @@ impl CallTable {
             };
             *total = total.saturating_add(duration);
         }
-        let limit = self.query.limit.unwrap_or(usize::MAX);
+        let limit = self.query.most();
         let Some((column, _)) = &self.query.sort else {
             if self.keys.len() < limit {
                 texts_of(row.attributes, &mut self.held);
@@ -282,6 +303,9 @@ impl CallTable {
         } else {
             self.calls.cell(&call, column).sort_key()
         };
+        if !later && self.query.is_behind(&key) {
+            return;
+        }
         texts_of(row.attributes, &mut self.held);
         self.keys.push((key, number, call));
         if !later && self.keys.len() >= limit.saturating_mul(2).max(1024) {

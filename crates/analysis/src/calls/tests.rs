@@ -274,3 +274,38 @@ fn calls_with_a_method_tell_how_often_and_how_long() {
         );
     }
 }
+
+#[test]
+fn pages_come_to_the_list() {
+    use super::{CallList, CallsAfter};
+    let all = |limit, after: Option<CallsAfter>| {
+        let query = CallQuery {
+            sort: Some((Column::Duration, true)),
+            limit,
+            after,
+            ..CallQuery::default()
+        };
+        let mut list = CallList::new(&query);
+        // Two recordings, so that every key is there twice at least.
+        for _ in 0..2 {
+            let calls = self::list(query.clone());
+            list.add(calls, |call| call.duration());
+        }
+        list.finish()
+    };
+    let whole: Vec<u64> = all(None, None).order.into_iter().map(|row| row.2).collect();
+    assert!(whole.len() > 3, "{whole:?}");
+    for size in 1..=whole.len() {
+        let (mut paged, mut after) = (Vec::new(), None);
+        loop {
+            let page = all(Some(size), after.take());
+            assert!(page.order.len() <= size);
+            paged.extend(page.order.iter().map(|row| row.2));
+            after = page.places.last().cloned();
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(paged, whole, "pages of {size}");
+    }
+}

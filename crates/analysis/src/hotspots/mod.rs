@@ -6,10 +6,11 @@ mod own;
 pub(crate) use kind::{WorkKind, kinds_of_nodes, title, token, unnamed, where_to};
 pub(crate) use own::OwnCode;
 
+use std::collections::HashMap;
 use std::fmt;
 
 use crate::names::alike;
-use crate::{CallTree, SymbolId};
+use crate::{CallTree, Symbol, SymbolId};
 
 /// Categories of functions, by how their names begin.
 ///
@@ -93,6 +94,45 @@ impl Categories {
         &self.names
     }
 
+    /// Returns the kind of work of each of some spans, given depth first as depth, function and duration.
+    ///
+    /// As in [`hotspots`], a span without category is of the kind of the span around it, unless it is the program's own.
+    #[must_use]
+    pub fn of_spans(&self, spans: &[(usize, &str, u64)]) -> Vec<SpanWork<'_>> {
+        let mut symbols: Vec<(&str, Symbol, u64)> = Vec::new();
+        let mut numbers: HashMap<&str, usize> = HashMap::new();
+        for &(_, function, duration) in spans {
+            let number = *numbers.entry(function).or_insert_with(|| {
+                symbols.push((function, Symbol::named(function), 0));
+                symbols.len() - 1
+            });
+            if let Some((.., weight)) = symbols.get_mut(number) {
+                *weight = weight.saturating_add(duration);
+            }
+        }
+        let weights = symbols.iter().map(|(_, symbol, weight)| (symbol, *weight));
+        let own_code = OwnCode::find(weights, self);
+        let kinds: HashMap<&str, (Option<usize>, bool)> = symbols
+            .iter()
+            .map(|(name, symbol, _)| (*name, (self.of(name), own_code.has(symbol))))
+            .collect();
+        let mut around: Vec<Option<usize>> = Vec::new();
+        let work = spans.iter().map(|&(depth, function, _)| {
+            let (category, own) = kinds.get(function).copied().unwrap_or_default();
+            around.truncate(depth);
+            let caller = around.last().copied().flatten();
+            let category = category.or(caller.filter(|_| !own));
+            around.resize(depth, None);
+            around.push(category);
+            match category.and_then(|number| self.names.get(number)) {
+                Some(name) => SpanWork::Category(name),
+                None if own => SpanWork::Own,
+                None => SpanWork::Other,
+            }
+        });
+        work.collect()
+    }
+
     /// Returns the number of a function's category, by its name.
     pub(crate) fn of(&self, name: &str) -> Option<usize> {
         let name = alike(name).replace('/', ".");
@@ -117,6 +157,17 @@ impl Categories {
             }
         }
     }
+}
+
+/// The kind of work of a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpanWork<'c> {
+    /// A category of the rules.
+    Category(&'c str),
+    /// The program's own code.
+    Own,
+    /// What no rule is about.
+    Other,
 }
 
 /// What functions of one category came to.
@@ -146,8 +197,7 @@ pub(crate) fn own_code(tree: &CallTree, categories: &Categories) -> OwnCode {
 /// Returns the number of each node's category.
 pub(crate) fn categories_of_nodes(tree: &CallTree, categories: &Categories) -> Vec<Option<usize>> {
     let own_code = own_code(tree, categories);
-    let of_symbol =
-        |symbol: &crate::Symbol| (categories.of(symbol.function()), own_code.has(symbol));
+    let of_symbol = |symbol: &Symbol| (categories.of(symbol.function()), own_code.has(symbol));
     let by_symbol: Vec<(Option<usize>, bool)> = tree.symbols.iter().map(of_symbol).collect();
     let mut of_nodes: Vec<Option<usize>> = Vec::with_capacity(tree.nodes.len());
     for node in &tree.nodes {

@@ -14,9 +14,11 @@
 
 use std::fmt;
 
+use crate::Dimension;
+use crate::calls::CallsAfter;
 use crate::filter::{Filter, FilterError, moment};
 
-/// Which calls, in which order.
+/// Which calls, in which order, or in which shape of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     /// The filter expression (`q`); empty lets everything pass.
@@ -35,6 +37,29 @@ pub struct Query {
     pub columns: Vec<String>,
     /// Most rows (`n`).
     pub rows: usize,
+    /// The place that an earlier page ended with, as [`crate::calls::CallsAfter`] has it (`after`).
+    pub after: Option<String>,
+    /// What becomes of stacks and calls where a tree is asked for.
+    pub shape: Shape,
+}
+
+/// A tree of calls or samples.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// The value, by the name that `--value` takes (`value`); `None` for the one that the file shows.
+    pub value: Option<String>,
+    /// What frames are: a word of [`crate::Dimension`], or `thread` (`by`).
+    pub by: Option<String>,
+    /// A regular expression; stacks without a frame of it are left out (`focus`).
+    pub focus: Option<String>,
+    /// A regular expression; stacks with a frame of it are left out (`ignore`).
+    pub ignore: Option<String>,
+    /// A regular expression; its frames are left out, and what they call counts with their callers (`hide`).
+    pub hide: Option<String>,
+    /// From functions to their callers (`up=1`).
+    pub upwards: bool,
+    /// Captures that are compared with: they are before, those of the query after (`base`, repeated).
+    pub base: Vec<String>,
 }
 
 impl Default for Query {
@@ -48,6 +73,8 @@ impl Default for Query {
             sort: Self::BY_START.to_owned(),
             columns: Vec::new(),
             rows: Self::ROWS,
+            after: None,
+            shape: Shape::default(),
         }
     }
 }
@@ -125,6 +152,22 @@ impl Query {
                         ))
                     })?;
                 }
+                "after" => {
+                    text.parse::<CallsAfter>().map_err(wrong)?;
+                    query.after = Some(text.to_owned());
+                }
+                "by" if text != "thread" && Dimension::of_word(text).is_none() => {
+                    return Err(wrong(format!(
+                        "`{text}` is none of method, line, class, package, library and thread"
+                    )));
+                }
+                "by" => query.shape.by = Some(text.to_owned()),
+                "value" => query.shape.value = Some(text.to_owned()),
+                "focus" => query.shape.focus = Some(text.to_owned()),
+                "ignore" => query.shape.ignore = Some(text.to_owned()),
+                "hide" => query.shape.hide = Some(text.to_owned()),
+                "up" => query.shape.upwards = text == "1",
+                "base" => query.shape.base.push(text.to_owned()),
                 _ => {}
             }
         }
@@ -161,6 +204,21 @@ impl Query {
         add("sort", self.sort.clone(), self.sort == plain.sort);
         add("cols", self.columns.join(","), self.columns.is_empty());
         add("n", self.rows.to_string(), self.rows == plain.rows);
+        let shape = &self.shape;
+        for (name, text) in [
+            ("after", &self.after),
+            ("value", &shape.value),
+            ("by", &shape.by),
+            ("focus", &shape.focus),
+            ("ignore", &shape.ignore),
+            ("hide", &shape.hide),
+        ] {
+            add(name, text.clone().unwrap_or_default(), text.is_none());
+        }
+        add("up", "1".to_owned(), !shape.upwards);
+        for base in &shape.base {
+            add("base", base.clone(), false);
+        }
         pairs
     }
 }

@@ -16,6 +16,14 @@ fn what_is_read_is_what_is_written() {
         ("sort", "-duration"),
         ("cols", "start,title"),
         ("n", "50"),
+        ("after", "1:n2008000000"),
+        ("value", "cpu"),
+        ("by", "package"),
+        ("focus", "^com.acme"),
+        ("ignore", "Idle"),
+        ("hide", "Proxy"),
+        ("up", "1"),
+        ("base", "1-3"),
     ];
     let query = read(&pairs).unwrap();
     assert_eq!(query.services, ["shop", "stock & co"]);
@@ -40,6 +48,8 @@ fn wrong_texts_say_which_and_why() {
         (vec![("sort", "-")], "sort"),
         (vec![("n", "0")], "n"),
         (vec![("n", "10001")], "n"),
+        (vec![("after", "behind")], "after"),
+        (vec![("by", "colour")], "by"),
         (vec![("from", "2026-03-02"), ("to", "2026-03-01")], "to"),
     ] {
         let error = read(&pairs).unwrap_err();

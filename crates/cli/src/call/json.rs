@@ -1,6 +1,7 @@
 //! A call as one JSON object (docs/json.md).
 
 use serde_json::{Map, Value, json};
+use traceloom_analysis::hotspots::{Categories, SpanWork};
 use traceloom_analysis::text::title;
 use traceloom_model::{SpanRow, SpanStatus};
 
@@ -8,13 +9,78 @@ use super::exceptions;
 use super::tree::{PrintedSpan, PrintedTree};
 use crate::attribute_json;
 
+/// Which spans of a call are told.
+pub(super) struct SpansWanted {
+    /// The span that is told with what is below it, by its place in the call.
+    pub(super) below: usize,
+    /// Levels below it.
+    pub(super) depth: Option<usize>,
+    /// Most spans.
+    pub(super) most: Option<usize>,
+}
+
+impl SpansWanted {
+    /// Returns the places of the spans, and how many more would be told without the last limit.
+    fn of(&self, places: &[PrintedSpan], n_below: &[usize]) -> (Vec<usize>, usize) {
+        let Some(first) = places.get(self.below) else {
+            return (Vec::new(), 0);
+        };
+        let end = match self.below {
+            // A trace has several spans without one around them.
+            0 => places.len(),
+            below => below + 1 + n_below.get(below).copied().unwrap_or_default(),
+        };
+        let deepest = self.depth.map_or(usize::MAX, |levels| first.depth + levels);
+        let is_told = |at: &usize| places.get(*at).is_some_and(|place| place.depth <= deepest);
+        let all: Vec<usize> = (self.below..end).filter(is_told).collect();
+        let most = self.most.unwrap_or(usize::MAX).min(all.len());
+        let left_out = all.len() - most;
+        (all.into_iter().take(most).collect(), left_out)
+    }
+}
+
+/// Returns how many spans are below each.
+fn n_below(places: &[PrintedSpan]) -> Vec<usize> {
+    let mut below = vec![0; places.len()];
+    // Spans that the next one may be below.
+    let mut open: Vec<usize> = Vec::new();
+    for at in 0..=places.len() {
+        let depth = places.get(at).map_or(0, |place| place.depth);
+        while open.len() > depth
+            && let Some(ended) = open.pop()
+            && let Some(below) = below.get_mut(ended)
+        {
+            *below = at - ended - 1;
+        }
+        open.push(at);
+    }
+    below
+}
+
 impl PrintedTree<'_> {
-    pub(super) fn json(&self) -> Value {
+    pub(super) fn json(&self, wanted: &SpansWanted) -> Value {
         let places = self.walk();
-        let spans: Vec<_> = places
+        let categories = Categories::default();
+        let shapes = places.iter().map(|place| {
+            let span = self.span(place.row);
+            let name = span.as_ref().map(|span| self.name(span, true));
+            let duration = span.as_ref().map_or(0, SpanRow::duration);
+            (place.depth, name.unwrap_or_default(), duration)
+        });
+        let shapes: Vec<_> = shapes.collect();
+        let shapes = shapes
             .iter()
-            .filter_map(|place| self.span_json(*place))
-            .collect();
+            .map(|(depth, name, duration)| (*depth, &**name, *duration));
+        let work = categories.of_spans(&shapes.collect::<Vec<_>>());
+        let n_below = n_below(&places);
+        let (told, left_out) = wanted.of(&places, &n_below);
+        let spans = told.into_iter().filter_map(|at| {
+            let mut span = self.span_json(*places.get(at)?, *work.get(at)?)?;
+            span["index"] = json!(at);
+            span["below"] = json!(n_below.get(at));
+            Some(span)
+        });
+        let spans: Vec<_> = spans.collect();
         let root = self.root();
         let counters: Map<_, _> = root
             .iter()
@@ -44,10 +110,12 @@ impl PrintedTree<'_> {
             "counters": counters,
             "sql": statements,
             "spans": spans,
+            "all_spans": places.len(),
+            "left_out": left_out,
         })
     }
 
-    fn span_json(&self, place: PrintedSpan) -> Option<Value> {
+    fn span_json(&self, place: PrintedSpan, work: SpanWork<'_>) -> Option<Value> {
         let span = self.span(place.row)?;
         let attributes: Vec<_> = span
             .attributes
@@ -72,6 +140,11 @@ impl PrintedTree<'_> {
             "failed": span.status == SpanStatus::Error,
             "attributes": attributes,
         });
+        match work {
+            SpanWork::Category(category) => shown["category"] = json!(category),
+            SpanWork::Own => shown["own_code"] = json!(true),
+            SpanWork::Other => {}
+        }
         if let Some(kind) = span.kind {
             shown["kind"] = json!(self.recording.text(kind));
         }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use traceloom_analysis::calls::{CallList, CallState, CallTable, Column};
+use traceloom_analysis::calls::{CallList, CallQuery, CallState, CallTable, Column};
 use traceloom_analysis::names::ShortNames;
 use traceloom_input::Growth;
 
@@ -92,7 +92,7 @@ impl<'o> Lines<'o> {
     fn print(&mut self, read: &ReadFlags, is_last: bool) -> anyhow::Result<()> {
         let mut query = self.options.query()?;
         query.limit = None;
-        let mut list = CallList::new(false, None);
+        let mut list = CallList::new(&CallQuery::default());
         let mut inputs = read.inputs();
         while let Some(input) = inputs.next()? {
             let notes = input.read(|recording| {

@@ -253,7 +253,11 @@ impl Input {
         }
     }
 
-    pub(crate) fn pull(&self, part: usize, offset: u64) -> Result<Box<dyn Pull + '_>, Error> {
+    /// Opens a part at `offset` of its decoded bytes.
+    ///
+    /// # Errors
+    /// When there is no such part, or it cannot be opened.
+    pub fn pull(&self, part: usize, offset: u64) -> Result<Box<dyn Pull + '_>, Error> {
         let part = self.parts.get(part);
         let part = part.ok_or_else(|| Error::about(&self.path, "there is no such part"))?;
         part.stored.pull(offset, &self.progress)

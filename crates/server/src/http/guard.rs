@@ -12,6 +12,7 @@ use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use super::views::SECRET;
 use super::{Http, refusal};
 use crate::tokens::Right;
 
@@ -23,8 +24,11 @@ pub(super) async fn check(
 ) -> Response {
     // HTTP/2 has the host in the address.
     let authority = request.uri().authority().map(Authority::as_str);
-    let refused = refuse_page(&http, authority, request.method(), request.headers());
-    match refused.or_else(|| refuse_token(&http, right?, request.headers())) {
+    let (method, headers) = (request.method(), request.headers());
+    let refused = refuse_page(&http, authority, method, headers)
+        .or_else(|| refuse_session(&http, method, headers))
+        .or_else(|| refuse_token(&http, right?, headers));
+    match refused {
         None => next.run(request).await,
         Some((reason, status, sentence)) => {
             http.counts.refused.add(reason);
@@ -74,9 +78,29 @@ fn refuse_page(
     None
 }
 
-/// Refuses a request whose token does not allow what `right` names.
+/// Refuses what would change something in the name of a session and does not have its secret: browsers send cookies with requests that
+/// no page of ours made.
+fn refuse_session(http: &Http, method: &Method, headers: &HeaderMap) -> Option<Refusal> {
+    if method.is_safe() || headers.contains_key(header::AUTHORIZATION) {
+        return None;
+    }
+    let session = http.sessions.of(headers)?;
+    let secret = headers.get(SECRET).and_then(|value| value.to_str().ok());
+    let sentence = "X-CSRF-Token is not that of the session";
+    let refusal = ("no_secret", StatusCode::FORBIDDEN, sentence);
+    (secret != Some(session.secret.as_str())).then_some(refusal)
+}
+
+/// Refuses a request whose token, or that of its session, does not allow what `right` names.
 pub(super) fn refuse_token(http: &Http, right: Right, headers: &HeaderMap) -> Option<Refusal> {
     if !headers.contains_key(header::AUTHORIZATION) {
+        if http.requires_token
+            && let Some(rights) = http.sessions.of(headers).and_then(|one| one.rights(http))
+        {
+            let sentence = "the token of the session does not allow this";
+            let refusal = ("missing_right", StatusCode::FORBIDDEN, sentence);
+            return (!rights.contains(&right)).then_some(refusal);
+        }
         let sentence =
             "this needs a token: Authorization: Bearer TOKEN; `traceloom token add` makes one";
         let refusal = ("no_token", StatusCode::UNAUTHORIZED, sentence);

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, head, post, put};
@@ -38,7 +38,8 @@ use crate::tokens::{Right, Tokens};
 use crate::{Counts, Stop};
 pub(crate) use converse::{Version, converse};
 pub(crate) use upload::Uploads;
-pub(crate) use views::Workers;
+pub use views::document;
+pub(crate) use views::{KeptLists, Sessions, Workers};
 pub(crate) use zorka::Agents;
 
 /// Returns the room for bodies that are being received.
@@ -82,6 +83,14 @@ pub(crate) struct Http {
     /// Who answers questions about it.
     pub(crate) answers: Option<Answers>,
     pub(crate) workers: Workers,
+    /// Lists of calls that next pages are asked of.
+    pub(crate) kept: Arc<KeptLists>,
+    /// Sessions of people.
+    pub(crate) sessions: Arc<Sessions>,
+    /// It speaks TLS.
+    pub(crate) is_tls: bool,
+    /// How the collector is set, by the names of flags.
+    pub(crate) settings: Arc<serde_json::Value>,
     /// What `traceloom send` takes for each listener of sessions, by the protocol's name.
     pub(crate) send_to: Arc<[(&'static str, String)]>,
 }
@@ -104,7 +113,7 @@ pub(crate) fn routes(http: &Arc<Http>) -> Router {
         .route_layer(guarded(None));
     let read = Router::new()
         .route("/metrics", get(metrics::text))
-        .merge(views::routes())
+        .merge(views::routes(http))
         .route_layer(guarded(Some(Right::Read)));
     let upload = Router::new()
         .route("/api/v1/upload", post(upload::create))
@@ -135,9 +144,15 @@ pub(crate) fn routes(http: &Arc<Http>) -> Router {
 #[derive(Clone, Copy)]
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
-/// Answers with a sentence that says what is wrong.
+/// Answers with a sentence that says what is wrong: as RFC 9457 has it, and as `error` for who does not know that.
 pub(crate) fn refusal(status: StatusCode, sentence: &str) -> Response {
-    answer(status, &json!({"error": sentence}))
+    let title = status.canonical_reason().unwrap_or("refused");
+    let body =
+        json!({"error": sentence, "status": status.as_u16(), "title": title, "detail": sentence});
+    let mut response = answer(status, &body);
+    let kind = HeaderValue::from_static("application/problem+json");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
 }
 
 /// Answers with JSON.

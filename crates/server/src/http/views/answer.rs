@@ -29,8 +29,8 @@ const LONGEST: Duration = Duration::from_secs(120);
 const MEMORY: u64 = 4 << 30;
 /// Bytes of what it says on standard error that are passed on.
 const SAID: u64 = 16 << 10;
-/// Bytes of a page.
-const LARGEST_PAGE: u64 = 256 << 20;
+/// Bytes of a page or a file.
+const LARGEST_PAGE: u64 = 16 << 30;
 
 /// Turns of questions.
 #[derive(Clone)]
@@ -43,12 +43,14 @@ impl Default for Workers {
 }
 
 /// What an answer looks like.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) enum Form {
     /// `{"rows": […], "messages": […]}`: a JSON value a line of what is printed.
     Rows,
     /// A page as it is.
     Page,
+    /// Bytes of a media type, under the name of a file.
+    File(&'static str, String),
 }
 
 /// Answers a question.
@@ -72,6 +74,52 @@ pub(super) async fn answered(http: &Arc<Http>, question: &Question, form: Form) 
     match form {
         Form::Rows => rows(running).await,
         Form::Page => page(running).await,
+        Form::File(kind, name) => file(running, kind, &name).await,
+    }
+}
+
+/// Everything that a question is answered with.
+pub(super) struct Lines {
+    /// A JSON value each.
+    pub(super) lines: Vec<Bytes>,
+    /// What was said on the way.
+    pub(super) messages: Vec<String>,
+}
+
+/// Answers a question with lines that are kept in memory, at most `most` bytes of them.
+pub(super) async fn lines(
+    http: &Arc<Http>,
+    question: &Question,
+    most: usize,
+) -> Result<Lines, Response> {
+    let read = async {
+        let mut running = begun(http, question).await?;
+        let mut lines = Vec::new();
+        let mut n_bytes = 0;
+        loop {
+            let mut line = Vec::new();
+            let read = running.out.read_until(b'\n', &mut line).await;
+            if read.is_err() || line.is_empty() {
+                break;
+            }
+            n_bytes += line.len();
+            if n_bytes > most {
+                let detail = json!({"detail": "the answer is too large; choose less"});
+                let title = "the question is not answered";
+                return Err(problem(StatusCode::UNPROCESSABLE_ENTITY, title, &detail));
+            }
+            line.truncate(line.trim_ascii_end().len());
+            lines.push(Bytes::from(line));
+        }
+        let (is_well, messages) = running.end().await;
+        match is_well || !lines.is_empty() {
+            true => Ok(Lines { lines, messages }),
+            false => Err(unanswered(&messages)),
+        }
+    };
+    match tokio::time::timeout(LONGEST, read).await {
+        Ok(answer) => answer,
+        Err(_) => Err(too_long()),
     }
 }
 
@@ -215,14 +263,58 @@ async fn page(running: Running) -> Response {
 /// Waits for the first line.
 async fn begins(mut running: Running) -> Result<(Vec<u8>, Running), Response> {
     let mut first = Vec::new();
-    match tokio::time::timeout(LONGEST, running.out.read_until(b'\n', &mut first)).await {
+    match tokio::time::timeout(LONGEST, first_piece(&mut running.out, &mut first)).await {
         Ok(Ok(_)) => Ok((first, running)),
-        _ => {
-            let detail = json!({"detail": "it took too long; choose less"});
-            let title = "the question is not answered";
-            Err(problem(StatusCode::GATEWAY_TIMEOUT, title, &detail))
-        }
+        _ => Err(too_long()),
     }
+}
+
+/// Reads a line, or as much of what has none as is a piece.
+async fn first_piece(out: &mut BufReader<ChildStdout>, first: &mut Vec<u8>) -> io::Result<usize> {
+    const LONGEST_FIRST: u64 = 64 << 20;
+    out.take(LONGEST_FIRST).read_until(b'\n', first).await
+}
+
+fn too_long() -> Response {
+    let detail = json!({"detail": "it took too long; choose less"});
+    let title = "the question is not answered";
+    problem(StatusCode::GATEWAY_TIMEOUT, title, &detail)
+}
+
+/// Answers with bytes as they are.
+async fn file(running: Running, kind: &'static str, name: &str) -> Response {
+    let (first, running) = match begins(running).await {
+        Ok(begun) => begun,
+        Err(response) => return response,
+    };
+    if first.is_empty() {
+        let (_, messages) = running.end().await;
+        return unanswered(&messages);
+    }
+    let mut response = streamed(kind, |send| write_page(running, first, send));
+    let safe = |c: char| {
+        if c.is_ascii_alphanumeric() || "-._".contains(c) {
+            c
+        } else {
+            '_'
+        }
+    };
+    let name: String = name.chars().map(safe).collect();
+    let disposition = HeaderValue::from_str(&format!("attachment; filename=\"{name}\""));
+    let headers = response.headers_mut();
+    if let Ok(disposition) = disposition {
+        headers.insert(header::CONTENT_DISPOSITION, disposition);
+    }
+    // What a capture says is no page of this origin.
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("sandbox; default-src 'none'; style-src 'unsafe-inline'"),
+    );
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    response
 }
 
 fn unanswered(messages: &[String]) -> Response {

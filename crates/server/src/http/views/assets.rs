@@ -7,6 +7,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 
+use super::document;
 use crate::http::Http;
 
 const FRAME: &str = include_str!("../../../assets/app.html");
@@ -17,13 +18,33 @@ const STYLE: &str = include_str!("../../../assets/app.css");
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; \
     img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/// Addresses of pages; what they show is the script's.
+const PAGES: [&str; 12] = [
+    "/",
+    "/calls",
+    "/call/{capture}/{id}",
+    "/call/{id}",
+    "/profiles",
+    "/timeline",
+    "/report",
+    "/draw",
+    "/memory",
+    "/captures",
+    "/captures/{id}",
+    "/settings",
+];
+
 pub(super) fn routes() -> Router<Arc<Http>> {
     let frame = || async { asset("text/html; charset=utf-8", FRAME) };
-    Router::new()
-        .route("/", get(frame))
-        .route("/calls", get(frame))
-        .route("/captures", get(frame))
-        .route("/draw", get(frame))
+    let mut pages = Router::new();
+    for page in PAGES {
+        pages = pages.route(page, get(frame));
+    }
+    pages
+        .route(
+            "/api/v1/openapi.json",
+            get(|| async { ([(header::CONTENT_TYPE, "application/json")], document()) }),
+        )
         .route(
             "/app.js",
             get(|| async { asset("text/javascript; charset=utf-8", SCRIPT) }),

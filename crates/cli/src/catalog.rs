@@ -1,0 +1,66 @@
+//! What a collector knows of its captures without reading them.
+
+use std::path::Path;
+
+use traceloom_input::captures::{
+    Capture, CaptureId, Captures, ChosenCaptures, DataFolder, SessionEnd, State,
+};
+
+/// A capture, and until when something of it was received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CatalogEntry {
+    pub(crate) id: CaptureId,
+    /// Unix nanoseconds of the last receipt, and [`AHEAD_NS`] more; the greatest number where more may come or nobody knows.
+    pub(crate) until_ns: i64,
+}
+
+/// How far clocks of senders may be ahead of the collector's, in nanoseconds: an hour.
+pub(crate) const AHEAD_NS: i64 = 3_600_000_000_000;
+
+/// Returns the captures that a path names, if it is a data folder or captures of one.
+pub(crate) fn at(path: &str) -> anyhow::Result<Option<(ChosenCaptures, Vec<CatalogEntry>)>> {
+    let chosen = ChosenCaptures::of(path);
+    if chosen.is_none() && !DataFolder::is_at(Path::new(path)) {
+        return Ok(None);
+    }
+    let folder = chosen.as_ref().map_or(Path::new(path), |one| &one.folder);
+    let list = Captures::read(&DataFolder::open(folder)?)?.list;
+    let mut entries = entries(&list);
+    let chosen = match chosen {
+        Some(chosen) => {
+            entries.retain(|entry| chosen.ids.contains(&entry.id));
+            // What is not there is an error of whoever opens the path.
+            if entries.len() != chosen.ids.len() {
+                return Ok(None);
+            }
+            chosen
+        }
+        None => ChosenCaptures {
+            folder: folder.to_owned(),
+            ids: entries.iter().map(|entry| entry.id).collect(),
+        },
+    };
+    Ok(Some((chosen, entries)))
+}
+
+/// Returns until when something of each capture was received. What an earlier run of the collector left unfinished ended before the
+/// next run began.
+pub(crate) fn entries(captures: &[Capture]) -> Vec<CatalogEntry> {
+    let entry = |capture: &Capture| {
+        let id = capture.id;
+        let until = match &capture.state {
+            State::Open => None,
+            State::Closed(SessionEnd { at_ns, .. }) => Some(*at_ns),
+            State::Interrupted => captures
+                .iter()
+                .filter(|other| other.id.incarnation() > id.incarnation())
+                .filter_map(|other| other.opened_ns)
+                .min(),
+        };
+        CatalogEntry {
+            id,
+            until_ns: until.map_or(i64::MAX, |ns| ns.saturating_add(AHEAD_NS)),
+        }
+    };
+    captures.iter().map(entry).collect()
+}
