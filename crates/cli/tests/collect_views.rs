@@ -277,7 +277,7 @@ fn form_urlencoded(text: &str) -> String {
 }
 
 #[test]
-fn the_newest_calls_are_found_without_reading_every_capture() {
+fn the_newest_calls_of_several_captures_are_those_of_the_whole_list() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
     let (collector, address) = collected_shop(&data);
