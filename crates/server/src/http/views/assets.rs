@@ -19,20 +19,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
     img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Addresses of pages; what they show is the script's.
-const PAGES: [&str; 12] = [
-    "/",
-    "/calls",
-    "/call/{capture}/{id}",
-    "/call/{id}",
-    "/profiles",
-    "/timeline",
-    "/report",
-    "/draw",
-    "/memory",
-    "/captures",
-    "/captures/{id}",
-    "/settings",
-];
+const PAGES: [&str; 4] = ["/", "/calls", "/captures", "/draw"];
 
 pub(super) fn routes() -> Router<Arc<Http>> {
     let frame = || async { asset("text/html; charset=utf-8", FRAME) };
