@@ -2,11 +2,14 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const ASSETS = here("../crates/analysis/assets/");
 const APP = here("../crates/server/assets/");
+/** Bytes that the app may take on the wire. */
+const MOST_OF_APP = 500_000;
 
 const options = {
   bundle: true,
@@ -66,6 +69,8 @@ const folders = new Map([
 if (folders.get(ASSETS).get("svg.js").includes("]]>")) {
   throw new Error("svg.js would end the section of the picture that holds it");
 }
+const ofApp = [...folders.get(APP).values()].reduce((sum, text) => sum + gzipSync(text).length, 0);
+if (ofApp > MOST_OF_APP) throw new Error(`the app takes ${ofApp} bytes on the wire, ${MOST_OF_APP} are promised`);
 if (process.argv.includes("--check")) {
   const other = [...folders].flatMap(([folder, files]) => differing(folder, files));
   if (other.length) {

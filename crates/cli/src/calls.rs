@@ -208,6 +208,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             "read": list.counts.read,
             "selected": list.counts.selected,
             "is_whole": is_whole,
+            "units": units(&list.recordings),
         });
         writeln!(out, "{line}")?;
     }
@@ -498,6 +499,25 @@ fn as_json(
         }
     }
     Value::Object(object)
+}
+
+/// Returns the units of counters by their names; one that recordings count differently has none.
+fn units(recordings: &[Calls]) -> Map<String, Value> {
+    let mut units = Map::new();
+    for calls in recordings {
+        for column in calls.columns() {
+            let Column::Counter(name) = &column else {
+                continue;
+            };
+            let text = |id| calls.tables.text(id).into_owned();
+            let unit = json!(unit_name(calls.unit(&column), &text));
+            let known = units.entry(name.clone()).or_insert_with(|| unit.clone());
+            if *known != unit {
+                *known = Value::Null;
+            }
+        }
+    }
+    units
 }
 
 /// Returns the heading of a column in CSV: names of the capture with their prefix, numbers with their unit.

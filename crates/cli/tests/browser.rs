@@ -107,6 +107,11 @@ fn app() {
     run("app.mjs", &[SHOP]);
 }
 
+#[test]
+fn calls() {
+    run("calls.mjs", &[SHOP]);
+}
+
 /// Captures of every producer.
 const CAPTURES: [&str; 12] = [
     "datakit/dk_ddtrace_python.pprof",

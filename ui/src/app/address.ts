@@ -44,9 +44,14 @@ export function onAddress(listener: () => void): void {
   addEventListener("popstate", listener);
 }
 
+/** Shows the page again as it is. */
+export function refresh(): void {
+  for (const listener of listeners) listener();
+}
+
 /** Goes to an address; typing replaces the last one. */
 export function go(address: string, replaces = false): void {
   if (replaces) history.replaceState(null, "", address);
   else history.pushState(null, "", address);
-  for (const listener of listeners) listener();
+  refresh();
 }

@@ -22,6 +22,20 @@ export interface Capture {
   doubts: string[];
 }
 
+/** Everything that came from one service. */
+export interface Service {
+  namespace: string;
+  service: string;
+  instances: string[];
+  protocols: string[];
+  captures: number;
+  open: number;
+  bytes: number;
+  stored_bytes: number;
+  first_ns: number | null;
+  last_ns: number | null;
+}
+
 /** What listens, and what it did since the collector began. */
 export interface Listener {
   name: string;
@@ -32,9 +46,32 @@ export interface Listener {
   lost: number;
 }
 
+/** A page of calls. */
+export interface CallPage extends Answer<Call> {
+  /** What `after` takes for the rows behind; null where nothing follows. */
+  next: string | null;
+  counts: { read?: number; selected?: number; is_whole?: boolean; units?: Record<string, string> };
+}
+
+/** How many calls took how long, and when. */
+export interface Overview {
+  read: number;
+  calls: number;
+  errors: number;
+  total_ns: number;
+  durations: { p50: number | null; p95: number | null; max: number | null };
+  first_ns: number | null;
+  last_ns: number | null;
+  longer: { duration_ns: number; calls: number }[];
+  step_ns: number;
+  /** The start of a stretch, the least duration of a band, calls, failed calls. */
+  cells: [start: number, least: number, calls: number, errors: number][];
+}
+
 /** A call; its columns are those of `calls --json`. */
 export interface Call {
   id: string;
+  place?: string;
   capture?: { id: string; call: string };
   start: number;
   duration: number;
@@ -53,12 +90,40 @@ export interface Call {
 
 /** A call with everything in it. */
 export interface CallDetail {
-  title: string;
-  thread: string;
+  title: string | null;
+  thread: string | null;
   start_ns: number;
   duration_ns: number;
+  suspended_ns: number | null;
+  counters: Record<string, number>;
   sql: { sql: string; times: number; time_ns: number }[];
-  spans: { depth: number; function: string; start_ns: number; end_ns: number; self_ns: number; failed: boolean }[];
+  spans: Span[];
+  all_spans: number;
+  left_out: number;
+}
+
+/** A span of a call. */
+export interface Span {
+  index: number;
+  depth: number;
+  below: number;
+  function: string;
+  start_ns: number;
+  end_ns: number;
+  self_ns: number;
+  failed: boolean;
+  /** The kind of work, or that it is the program's own. */
+  category?: string;
+  own_code?: boolean;
+  attributes: { name: string; value: unknown; at_ns: number | null; from?: string }[];
+  exceptions?: {
+    class: string;
+    message: string | null;
+    stack: { function: string; file: string | null; line: number | null }[];
+  }[];
+  trace_id?: string;
+  remote?: boolean;
+  service?: string;
 }
 
 /** A note about damage or doubt. */
@@ -88,13 +153,16 @@ export class Problem extends Error {
 }
 
 /** Asks the collector; what was asked is taken back through `signal`. */
-export async function ask<R>(path: string, signal?: AbortSignal): Promise<Answer<R>> {
+export async function read<A>(path: string, signal?: AbortSignal): Promise<A> {
   const response = await fetch(`/api/v1/${path}`, signal ? { signal } : {});
   const body = await response.json();
   if (response.ok) return body;
   const why = body.detail ?? body.error ?? body.title ?? `the collector answers ${response.status}`;
   throw new Problem(String(why), body.column ?? null);
 }
+
+/** Asks for rows. */
+export const ask = <R>(path: string, signal?: AbortSignal): Promise<Answer<R>> => read(path, signal);
 
 /** Sends a file as it is; returns the sentence that says what became of it. */
 export async function upload(file: File): Promise<string> {

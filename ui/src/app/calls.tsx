@@ -1,263 +1,430 @@
-/* Calls: a list over all captures that the address chooses, and what one of them did. */
+/* Calls: a list over all captures that the address chooses, where they lie in time, and what one of them did. */
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { amount, counted, grouped } from "../shared/amount";
-import { parts } from "../shared/names";
 import { type Address, go } from "./address";
-import type { Call, CallDetail, Capture } from "./api";
-import { Link, Said, useAnswer } from "./frame";
-import { moment } from "./times";
+import type { Call, Overview, Service } from "./api";
+import { columnOf, columnsOf, USUAL } from "./call_columns";
+import { type CallPages, useCallPages } from "./call_pages";
+import { CallPane } from "./call_pane";
+import { CallList, keyOf } from "./call_table";
+import { asksFailed, leastDuration, type Vocabulary, withDuration, withFailed } from "./filter";
+import { Link, Said, useAnswer, useRead } from "./frame";
+import { type Chosen, Heat } from "./heat";
+import { Icon } from "./icons";
+import { useLive } from "./live";
+import { Popover } from "./popover";
+import { Scope, scopeOf } from "./scope";
 
-const CHOICE = ["q", "svc", "capture", "from", "to"] as const;
-/** Conditions that a press adds. */
-const LONGER = ["10ms", "100ms", "500ms", "1s", "5s"] as const;
-
-/** A column: its name for the API, what a head says, and the cell of a call. */
-const COLUMNS: readonly [name: string, cell: (call: Call, all: readonly Call[]) => string, kind: string][] = [
-  ["start", (call, all) => moment(call.start, all[0]?.start), ""],
-  ["duration", (call) => amount("ns", call.duration), "n s"],
-  ["cpu", (call) => time(call.cpu), "n wide"],
-  ["suspended", (call) => time(call.suspended), "n wide"],
-  ["queue", (call) => time(call.queue), "n wide"],
-  ["calls", (call) => (call.calls ? grouped(call.calls) : "–"), "n wide"],
-  ["thread", (call) => call.thread ?? "–", "wide"],
-  ["title", (call) => titleOf(call), "x"],
+/** Durations that chips ask for; the overview counts calls against them. */
+const LONGER: readonly [ns: number, text: string][] = [
+  [10e6, "10ms"],
+  [100e6, "100ms"],
+  [500e6, "500ms"],
+  [1e9, "1s"],
+  [5e9, "5s"],
 ];
+/** Calls that are drawn one by one. */
+const MOST_DOTS = 2000;
+/** Bytes that are counted without being asked: more takes seconds. */
+const AT_ONCE = 1 << 30;
 
-const time = (ns: number | null | undefined): string => {
-  if (ns === null || ns === undefined) return "–";
-  return ns ? amount("ns", ns) : "0";
-};
+/** Columns of the address, else the usual ones. */
+const chosenColumns = (address: Address): string[] => address.of("cols").split(",").filter(Boolean);
 
-/** What a call did: its title, else its method. */
-export const titleOf = (call: Call): string => call.title || parts(call.method ?? "").method || "–";
-
-/** Adds a condition to a filter, in place of an older one of the same field. */
-export function longerThan(filter: string, least: string): string {
-  const rest = filter
-    .replace(/\s*(and\s+)?duration\s*>=\s*\S+/g, "")
-    .replace(/^\s*and\s+/, "")
-    .trim();
-  if (!least) return rest;
-  return rest ? `${rest} and duration >= ${least}` : `duration >= ${least}`;
+function Columns({ address, all }: { address: Address; all: readonly string[] }): JSX.Element {
+  const chosen = chosenColumns(address);
+  const shown = chosen.length ? chosen : USUAL;
+  const set = (names: readonly string[]) =>
+    go(address.with({ cols: names.join(",") === USUAL.join(",") ? "" : names.join(",") }));
+  const turn = (name: string) =>
+    set(
+      shown.includes(name)
+        ? shown.filter((one) => one !== name)
+        : [...shown.filter((one) => one !== "title"), name, ...shown.filter((one) => one === "title")],
+    );
+  const move = (name: string, step: number) => {
+    const names = [...shown];
+    const at = names.indexOf(name);
+    names.splice(at, 1);
+    names.splice(Math.max(at + step, 0), 0, name);
+    set(names);
+  };
+  const rest = all.filter((name) => !shown.includes(name));
+  return (
+    <fieldset class="choice">
+      <legend class="vh">Columns</legend>
+      {[...shown, ...rest].map((name) => {
+        const at = shown.indexOf(name);
+        return (
+          <div key={name} class="row">
+            <label class="grow ell">
+              <input
+                type="checkbox"
+                checked={at >= 0}
+                disabled={shown.length === 1 && at === 0}
+                onChange={() => turn(name)}
+              />{" "}
+              {columnOf(name, {}).head}
+            </label>
+            <button
+              type="button"
+              class="btn icon"
+              disabled={at < 1}
+              onClick={() => move(name, -1)}
+              aria-label={`${name} to the left`}
+            >
+              ↑
+            </button>
+            <button
+              type="button"
+              class="btn icon"
+              disabled={at < 0 || at === shown.length - 1}
+              onClick={() => move(name, 1)}
+              aria-label={`${name} to the right`}
+            >
+              ↓
+            </button>
+          </div>
+        );
+      })}
+      {chosen.length > 0 && (
+        <button type="button" class="btn" onClick={() => set([])}>
+          The usual columns
+        </button>
+      )}
+    </fieldset>
+  );
 }
 
-function Filter({ address, found }: { address: Address; found: string }): JSX.Element {
-  const captures = useAnswer<Capture>("captures");
-  const names = new Set((captures.answer?.rows ?? []).map((capture) => capture.service));
-  const least = /duration\s*>=\s*(\S+)/.exec(address.of("q"))?.[1] ?? "";
-  const submit = (event: Event) => {
-    event.preventDefault();
-    const field = (event.currentTarget as HTMLFormElement).elements.namedItem("q") as HTMLInputElement;
-    go(address.with({ q: field.value.trim(), sel: "" }));
+function Export({ question, selected }: { question: string; selected: Call | undefined }): JSX.Element {
+  const id = selected?.capture?.id;
+  return (
+    <div class="choice">
+      <a class="option" href={`/api/v1/calls.csv?${question}`} download="calls.csv">
+        CSV, every call
+      </a>
+      <a class="option" href={`/api/v1/calls?${question}&n=10000`} download="calls.json">
+        JSON, at most 10,000 calls
+      </a>
+      {id ? (
+        <a class="option" href={`/api/v1/captures/${encodeURIComponent(id)}/original`} download={`${id}.zip`}>
+          Original of capture {id}, as it was sent
+        </a>
+      ) : (
+        <span class="option dim3">Original: choose a call</span>
+      )}
+    </div>
+  );
+}
+
+/** What filters of this list can ask. */
+function vocabulary(fields: readonly string[], calls: readonly Call[], services: readonly Service[]): Vocabulary {
+  const values = new Map<string, Set<string>>();
+  const add = (name: string, value: unknown) => {
+    if (typeof value !== "string" || !value || value.length > 80) return;
+    const known = values.get(name) ?? new Set();
+    if (known.size < 200) known.add(value);
+    values.set(name, known);
   };
+  const names = new Set<string>();
+  for (const { service } of services) add("service", service);
+  for (const call of calls) {
+    add("thread", call.thread);
+    add("title", call.title);
+    add("method", call.method);
+    for (const name of Object.keys(call.counters ?? {})) names.add(name);
+    for (const [name, value] of Object.entries(call.attributes ?? {})) {
+      names.add(name);
+      for (const one of Array.isArray(value) ? value : [value]) add(name, one);
+    }
+  }
+  add("error", "true");
+  const lists = [...values].map(([name, set]) => [name, [...set].sort()] as const);
+  return { fields, names: [...names].sort(), values: new Map(lists) };
+}
+
+/** Counts calls of a query, at once or when asked where there is much to read. */
+function useOverview(
+  query: string,
+  bytes: number | undefined,
+): {
+  overview: Overview | undefined;
+  isAsking: boolean;
+  ask: (() => void) | undefined;
+  cancel: () => void;
+} {
+  const [asked, setAsked] = useState("");
+  const isSmall = bytes !== undefined && bytes <= AT_ONCE;
+  const isWanted = asked === `yes ${query}` || (isSmall && asked !== `no ${query}`);
+  const { answer, isAsking, question } = useAnswer<Overview>(isWanted ? `calls/overview?${query}` : undefined);
+  const isOf = question === `calls/overview?${query}`;
+  return {
+    overview: isOf ? answer?.rows[0] : undefined,
+    isAsking: isAsking && isWanted,
+    ask: isWanted ? undefined : () => setAsked(`yes ${query}`),
+    cancel: () => setAsked(`no ${query}`),
+  };
+}
+
+function Chips({ address, overview }: { address: Address; overview: Overview | undefined }): JSX.Element {
+  const q = address.of("q");
+  const least = leastDuration(q);
+  const to = (filter: string) => go(address.with({ q: filter, sel: "" }));
+  // Counts are of the list as it is; of shorter ones nothing is known.
+  const count = (ns: number) => overview?.longer.find(({ duration_ns }) => duration_ns === ns)?.calls;
+  const limit = LONGER.find(([, text]) => text === least)?.[0] ?? 0;
   return (
     <>
-      <form class="bar rule" onSubmit={submit}>
-        <label class="select">
-          <span class="dim3">Service</span>
-          <select
-            value={address.of("svc")}
-            onChange={(event) => go(address.with({ svc: event.currentTarget.value, sel: "" }))}
-          >
-            <option value="">all</option>
-            {[...names].sort().map((name) => (
-              <option key={name} value={name}>
-                {name || "no name"}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label class="field grow">
-          <span class="vh">Filter</span>
-          <input
-            key={address.of("q")}
-            name="q"
-            class="q"
-            defaultValue={address.of("q")}
-            placeholder="words, $param=value, duration > 100ms and not error"
-          />
-          <span class="cnt">{found}</span>
-        </label>
-      </form>
-      <fieldset class="bar chips">
-        <legend class="vh">Longer than</legend>
-        <span class="dim">Longer than</span>
-        {["", ...LONGER].map((text) => (
+      <span class="dim3 sm desk">Longer than</span>
+      <button type="button" class="chip" aria-pressed={!least} onClick={() => to(withDuration(q, ""))}>
+        all {!least && overview && <span class="dim3">{grouped(overview.calls)}</span>}
+      </button>
+      {LONGER.map(([ns, text]) => {
+        const calls = ns >= limit ? count(ns) : undefined;
+        return (
           <button
             key={text}
             type="button"
             class="chip"
             aria-pressed={least === text}
-            onClick={() => go(address.with({ q: longerThan(address.of("q"), text), sel: "" }))}
+            disabled={calls === 0 && least !== text}
+            onClick={() => to(withDuration(q, text))}
           >
-            {text || "all"}
+            {text.replace(/(m?s)$/, " $1")} {calls !== undefined && <span class="dim3">{grouped(calls)}</span>}
           </button>
-        ))}
-      </fieldset>
+        );
+      })}
+      <span class="sep desk" />
+      <button
+        type="button"
+        class="chip"
+        aria-pressed={asksFailed(q)}
+        disabled={overview?.errors === 0 && !asksFailed(q)}
+        onClick={() => to(withFailed(q, !asksFailed(q)))}
+      >
+        Failed {overview && <span class="dim3">{grouped(overview.errors)}</span>}
+      </button>
     </>
   );
 }
 
-function Details({ call, close }: { call: Call; close: () => void }): JSX.Element {
-  const capture = call.capture?.id ?? "";
-  const asked = useAnswer<CallDetail>(
-    call.capture && `calls/${encodeURIComponent(call.capture.call)}?capture=${encodeURIComponent(capture)}`,
-  );
-  const detail = asked.answer?.rows[0];
-  const own = new Map<string, number>();
-  for (const span of detail?.spans ?? []) own.set(span.function, (own.get(span.function) ?? 0) + span.self_ns);
-  const most = [...own].filter(([, ns]) => ns > 0).sort((a, b) => b[1] - a[1]);
-  const scope = `capture=${encodeURIComponent(capture)}`;
+function NoCalls({ address, all }: { address: Address; all: Overview | undefined }): JSX.Element {
+  const q = address.of("q");
+  const isChosen = q || address.of("svc") || address.of("capture") || address.of("from") || address.of("to");
   return (
-    <aside class="pane" aria-label="The call">
-      <section>
-        <div class="row">
-          <h2 class="title grow">{titleOf(call)}</h2>
-          <button type="button" class="btn" onClick={close} aria-label="Close">
-            ✕
-          </button>
-        </div>
-        <p class="dim sm">
-          {moment(call.start)} · {call.thread}
-        </p>
-        <p class="figs">
-          <span>
-            <b>{amount("ns", call.duration)}</b> duration
-          </span>
-          {detail && (
-            <span>
-              <b>{grouped(detail.spans.length)}</b> spans
-            </span>
-          )}
-          {call.error && <span class="bad">failed</span>}
-        </p>
-        <p class="sm">
-          <Link to={`/draw?view=flame&${scope}`}>Flame graph</Link> ·{" "}
-          <Link to={`/draw?view=timeline&${scope}`}>Timeline</Link> ·{" "}
-          <Link to={`/draw?view=report&${scope}`}>Report</Link>, of its capture {capture}
-        </p>
-        <Said problem={asked.problem} messages={asked.answer?.messages} />
-      </section>
-      {most.length > 0 && (
-        <section>
-          <h3 class="h2">where its own time went</h3>
-          <table class="t dense">
-            <tbody>
-              {most.slice(0, 12).map(([name, ns]) => (
-                <tr key={name}>
-                  <td class="n">{amount("ns", ns)}</td>
-                  <td class="x name" title={name}>
-                    <b>{parts(name).method}</b> <small>{parts(name).owner}</small>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-          {most.length > 12 && <p class="dim sm">{counted(most.length - 12, "more function")}</p>}
-        </section>
+    <p class="empty">
+      <b>
+        {q ? (
+          <>
+            No call matches <code>{q}</code>.
+          </>
+        ) : (
+          "No calls here."
+        )}
+      </b>
+      {all?.durations.max ? ` The longest took ${amount("ns", all.durations.max)}. ` : " "}
+      {isChosen && (
+        <>
+          <Link to={address.with({ q: "", svc: "", capture: "", from: "", to: "", sel: "" })}>Show all calls</Link>.{" "}
+        </>
       )}
-      {detail?.sql.length ? (
-        <section>
-          <h3 class="h2">most time in SQL</h3>
-          {detail.sql.slice(0, 6).map((statement) => (
-            <div key={statement.sql}>
-              <b>{amount("ns", statement.time_ns)}</b> {counted(statement.times, "time")}
-              <pre>{statement.sql}</pre>
-            </div>
-          ))}
-        </section>
-      ) : null}
-      <section>
-        <h3 class="h2">recorded</h3>
-        <dl class="kv">
-          {Object.entries({ ...call.attributes, ...call.counters }).map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{typeof value === "string" ? value : JSON.stringify(value)}</dd>
-            </div>
-          ))}
-          <div>
-            <dt>id</dt>
-            <dd>{call.capture ? `${call.capture.id} ${call.capture.call}` : call.id}</dd>
-          </div>
-        </dl>
-      </section>
-    </aside>
+      A sampled profile has no calls:{" "}
+      <Link to={address.with({ sel: "", sort: "", cols: "", view: "flame" }, "/draw")}>Profiles</Link> shows what it
+      holds. <Link to="/">How to send data</Link>
+    </p>
   );
+}
+
+/** Rows of a list with those that arrived above them. */
+function withLive(list: CallPages | undefined, arrived: readonly Call[]) {
+  return {
+    count: arrived.length + (list?.count ?? 0),
+    row: (number: number) => (number < arrived.length ? arrived[number] : list?.row(number - arrived.length)),
+  };
 }
 
 /** The page. */
 export function CallsPage({ address }: { address: Address }): JSX.Element {
-  const [rows, setRows] = useState(200);
   const sort = address.of("sort") || "-start";
-  const asked = address.asked(CHOICE, { sort, n: String(rows) });
-  const { answer, problem, isAsking } = useAnswer<Call>(`calls?${asked}`);
-  const calls = answer?.rows ?? [];
-  const key = (call: Call) => `${call.capture?.id ?? ""}/${call.capture?.call ?? call.id}`;
-  const selected = calls.find((call) => key(call) === address.of("sel"));
-  const open = (call: Call) => go(address.with({ sel: key(call) }), Boolean(selected));
-  const order = (name: string) => {
-    if (sort === `-${name}`) return "descending" as const;
-    return sort === name ? ("ascending" as const) : undefined;
+  const scope = useMemo(() => scopeOf(address), [address]);
+  const question = `${scope}&sort=${encodeURIComponent(sort)}`;
+  const { list, asked, isAsking } = useCallPages(question);
+  const services = useAnswer<Service>("services");
+  const form = useRead<{ fields: string[] }>("query");
+  const isLive = address.of("live") === "1";
+  const live = useLive(isLive ? scope : undefined);
+  const svc = address.query.getAll("svc");
+  const chosen = (services.answer?.rows ?? []).filter(({ service }) => !svc.length || svc.includes(service));
+  const bytes = services.answer && chosen.reduce((sum, service) => sum + service.bytes, 0);
+  const counts = useOverview(scope, bytes);
+  const { overview } = counts;
+  const all = useAnswer<Overview>(
+    overview?.calls === 0 && address.of("q")
+      ? `calls/overview?${new URLSearchParams([...new URLSearchParams(scope)].filter(([name]) => name !== "q"))}`
+      : undefined,
+  );
+  const few = overview && overview.calls > 0 && overview.calls <= MOST_DOTS;
+  const dots = useAnswer<Call>(few ? `calls?${scope}&n=${MOST_DOTS}&cols=start,duration,error` : undefined);
+  // What arrives stands above the newest; in another order it is counted.
+  const arrived =
+    sort === "-start"
+      ? live.calls.filter(
+          (call) => !list?.held().some((one) => keyOf(one) === keyOf(call) && one.status === call.status),
+        )
+      : [];
+  const rows = withLive(list, arrived);
+  const held = [...arrived, ...(list?.held() ?? [])];
+  const units = list?.units ?? {};
+  const names = chosenColumns(address);
+  const columns = (names.length ? names : USUAL).map((name) => columnOf(name, units));
+  const longest = overview?.durations.max ?? Math.max(...held.map(({ duration }) => duration), 1);
+  const selected = held.find((call) => keyOf(call) === address.of("sel"));
+  const open = (call: Call) => go(address.with({ sel: keyOf(call) }), Boolean(selected));
+  const words = useMemo(
+    () => vocabulary(form.answer?.fields ?? [], held, services.answer?.rows ?? []),
+    [form.answer, list?.count, services.answer],
+  );
+  useEffect(() => {
+    const key = (event: KeyboardEvent) => {
+      const target = event.target as Element;
+      if (target.closest("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key === "Escape" && address.of("sel")) go(address.with({ sel: "" }));
+      if (event.key === "/") {
+        event.preventDefault();
+        document.querySelector<HTMLInputElement>("input.q")?.focus();
+      }
+    };
+    addEventListener("keydown", key);
+    return () => removeEventListener("keydown", key);
+  }, [address]);
+  const choose = ({ from, to, least, most }: Chosen) => {
+    const text = (ns: number) => (ns < 1e6 ? `${Math.round(ns / 1e3)}us` : `${Number((ns / 1e6).toPrecision(3))}ms`);
+    const q = withDuration(address.of("q"), text(least), text(most));
+    const moment = (ns: number) => new Date(ns / 1e6).toISOString();
+    go(address.with({ q, from: moment(from), to: moment(to), sel: "" }));
   };
-  const found =
-    answer && !isAsking ? `${counted(calls.length, "call")}${calls.length === rows ? " or more" : ""}` : "reading";
+  const found = () => {
+    if (isAsking && !list?.pages.length) return "reading";
+    if (overview) return `${counted(overview.calls, "call")}, ${amount("ns", overview.total_ns)}`;
+    return `${grouped(rows.count)}${list?.next === null ? "" : " or more"} calls`;
+  };
+  const move = (name: string, before: string) => {
+    const order = columns.map((column) => column.name).filter((one) => one !== name);
+    order.splice(order.indexOf(before), 0, name);
+    go(address.with({ cols: order.join(",") }));
+  };
+  const isEmpty = list && !isAsking && !rows.count && !asked?.problem;
   return (
     <div class="app">
-      <Filter address={address} found={found} />
-      <Said problem={problem} messages={answer?.messages} />
+      <Scope address={address} vocabulary={words} found={found()} refused={asked?.problem}>
+        <button
+          type="button"
+          class="btn"
+          aria-pressed={isLive}
+          onClick={() => go(address.with({ live: isLive ? "" : "1" }))}
+        >
+          <span class="live">Live</span>
+        </button>
+      </Scope>
+      <Said problem={asked?.problem?.column === null ? asked.problem : undefined} messages={list?.messages} />
+      {live.problem && <p class="note">{live.problem}</p>}
+      {asked?.isStopped && (
+        <p class="note">
+          Stopped.{" "}
+          {list && list !== asked ? "The list is of the query before." : `Read ${counted(list?.count ?? 0, "call")}.`}{" "}
+          <button type="button" class="btn" onClick={() => asked.resume()}>
+            Read on
+          </button>
+        </p>
+      )}
       <div class="body">
-        <main class="scroll grow">
-          <h1 class="vh">Calls</h1>
-          <table class="t pad" aria-busy={isAsking}>
-            <thead>
-              <tr>
-                {COLUMNS.map(([name, , kind]) => (
-                  <th key={name} class={kind} aria-sort={order(name)}>
-                    <button
-                      type="button"
-                      onClick={() => go(address.with({ sort: sort === `-${name}` ? name : `-${name}` }))}
-                    >
-                      {name === "title" ? "what" : name}
-                    </button>
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {calls.map((call) => (
-                <tr
-                  key={key(call)}
-                  tabIndex={0}
-                  aria-selected={call === selected}
-                  onClick={() => open(call)}
-                  onKeyDown={(event) => event.key === "Enter" && open(call)}
-                >
-                  {COLUMNS.map(([name, cell, kind]) => (
-                    <td key={name} class={kind}>
-                      {cell(call, calls)}
-                      {name === "title" && call.error && <span class="bad"> failed</span>}
-                      {name === "title" && call.status === "running" && <span class="warn"> running</span>}
-                    </td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-          {answer && !calls.length && !isAsking && !problem && (
-            <p class="empty">
-              <b>No call matches.</b> <Link to={address.with({ q: "", svc: "", capture: "" })}>Show all calls</Link>, or
-              see <Link to="/draw?view=flame">Profiles</Link>: a sampled profile has no calls.
+        <main class="grow work">
+          <h1 class="vh">Calls {svc.length ? `of ${svc.join(", ")}` : ""}</h1>
+          <div class="bar chips">
+            <Chips address={address} overview={overview} />
+            <span class="grow" />
+            {isAsking && (
+              <span class="progress dim" role="status">
+                <i class="moving" /> reading{" "}
+                <button type="button" class="btn" onClick={() => asked?.stop()}>
+                  Cancel
+                </button>
+              </span>
+            )}
+            <Popover
+              kind="btn"
+              label={
+                <>
+                  <Icon name="columns" /> Columns
+                </>
+              }
+            >
+              {() => <Columns address={address} all={columnsOf(held)} />}
+            </Popover>
+            <Popover
+              kind="btn"
+              label={
+                <>
+                  <Icon name="download" /> Export
+                </>
+              }
+            >
+              {() => <Export question={question} selected={selected} />}
+            </Popover>
+          </div>
+          {counts.ask && bytes !== undefined && bytes > AT_ONCE && (
+            <p class="note">
+              The newest calls are below. To count all, {amount("bytes", bytes)} are read.{" "}
+              <button type="button" class="btn" onClick={counts.ask}>
+                Count
+              </button>
             </p>
           )}
-          {calls.length === rows && rows < 10_000 && (
-            <button type="button" class="btn" onClick={() => setRows(Math.min(rows * 5, 10_000))}>
-              More calls
-            </button>
+          {counts.isAsking && !overview && (
+            <p class="note plain" role="status">
+              Counting{bytes === undefined ? "" : ` calls of ${amount("bytes", bytes)}`}…{" "}
+              <button type="button" class="btn" onClick={counts.cancel}>
+                Cancel
+              </button>
+            </p>
+          )}
+          {overview && overview.calls > 0 && (!few || dots.answer) && (
+            <Heat
+              overview={overview}
+              dots={few ? dots.answer?.rows : undefined}
+              isSelected={(call) => keyOf(call) === address.of("sel")}
+              select={open}
+              choose={choose}
+            />
+          )}
+          {live.count > 0 && (
+            <p class="note plain" aria-live="polite">
+              {counted(live.count, "call")} arrived
+              {sort === "-start" ? "" : "; the list is as it was. "}
+              {sort !== "-start" && <Link to={address.with({ sort: "" })}>Newest first</Link>}
+            </p>
+          )}
+          {isEmpty ? (
+            <NoCalls address={address} all={all.answer?.rows[0]} />
+          ) : (
+            <CallList
+              rows={rows}
+              columns={columns}
+              sort={sort}
+              selected={address.of("sel")}
+              longest={longest}
+              isBusy={isAsking}
+              look={(first, last) => list?.look(Math.max(first - arrived.length, 0), last - arrived.length)}
+              open={open}
+              order={(name) => go(address.with({ sort: sort === `-${name}` ? name : `-${name}` }))}
+              move={move}
+            />
           )}
         </main>
-        {selected && <Details key={key(selected)} call={selected} close={() => go(address.with({ sel: "" }))} />}
+        {selected && (
+          <CallPane key={keyOf(selected)} call={selected} units={units} close={() => go(address.with({ sel: "" }))} />
+        )}
       </div>
     </div>
   );

@@ -2,16 +2,21 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { switchTheme } from "../shared/theme";
-import { Address, go } from "./address";
-import { type Answer, ask, Problem } from "./api";
+import { Address, go, refresh } from "./address";
+import { type Answer, Problem, read } from "./api";
+import { Icon } from "./icons";
+import { isLocalTime, switchZone } from "./times";
+
+/** What of the address goes on from page to page. */
+const SHARED = ["svc", "capture", "q", "from", "to"] as const;
 
 /** The pages, with what of the address each goes on with. */
 const PAGES = [
   ["/", "Now", []],
-  ["/calls", "Calls", ["svc", "capture", "q"]],
-  ["/draw?view=flame", "Profiles", ["svc", "capture", "q"]],
-  ["/draw?view=timeline", "Timeline", ["svc", "capture", "q"]],
-  ["/draw?view=report", "Report", ["svc", "capture", "q"]],
+  ["/calls", "Calls", SHARED],
+  ["/draw?view=flame", "Profiles", SHARED],
+  ["/draw?view=timeline", "Timeline", SHARED],
+  ["/draw?view=report", "Report", SHARED],
   ["/captures", "Captures", []],
 ] as const;
 
@@ -60,33 +65,46 @@ export function Top({ address }: { address: Address }): JSX.Element {
         ))}
       </nav>
       <span class="grow" />
-      <span class="dim3 desk">UTC</span>
-      <button type="button" class="btn" onClick={switchTheme} aria-label="Light or dark">
-        ◐
+      <button
+        type="button"
+        class="btn desk"
+        title={isLocalTime() ? "Times are of your zone" : "Times are UTC"}
+        onClick={() => {
+          switchZone();
+          refresh();
+        }}
+      >
+        {isLocalTime() ? "Local" : "UTC"}
+      </button>
+      <button type="button" class="btn icon" onClick={switchTheme} aria-label="Light or dark">
+        <Icon name="theme" />
       </button>
     </header>
   );
 }
 
 /** What a question came to so far. */
-export interface Asked<R> {
-  answer: Answer<R> | undefined;
+export interface Asked<A> {
+  answer: A | undefined;
   problem: Problem | undefined;
   isAsking: boolean;
+  /** The question that the answer is to. */
+  question: string | undefined;
 }
 
 /** Asks the collector whenever the question changes; the last answer stays until the next is there. */
-export function useAnswer<R>(question: string | undefined): Asked<R> {
-  const [asked, setAsked] = useState<Asked<R>>({ answer: undefined, problem: undefined, isAsking: true });
+export function useRead<A>(question: string | undefined): Asked<A> {
+  const nothing = { answer: undefined, problem: undefined, isAsking: question !== undefined, question: undefined };
+  const [asked, setAsked] = useState<Asked<A>>(nothing);
   useEffect(() => {
     if (question === undefined) {
-      setAsked({ answer: undefined, problem: undefined, isAsking: false });
+      setAsked(nothing);
       return;
     }
     const control = new AbortController();
     setAsked((last) => ({ ...last, isAsking: true }));
-    ask<R>(question, control.signal).then(
-      (answer) => setAsked({ answer, problem: undefined, isAsking: false }),
+    read<A>(question, control.signal).then(
+      (answer) => setAsked({ answer, problem: undefined, isAsking: false, question }),
       (error) => {
         if (control.signal.aborted) return;
         const problem = error instanceof Problem ? error : new Problem("The collector does not answer.", null);
@@ -97,6 +115,9 @@ export function useAnswer<R>(question: string | undefined): Asked<R> {
   }, [question]);
   return asked;
 }
+
+/** Asks for rows. */
+export const useAnswer = <R,>(question: string | undefined): Asked<Answer<R>> => useRead<Answer<R>>(question);
 
 /** What is wrong, or was said, a line each. */
 export function Said({

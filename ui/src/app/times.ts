@@ -1,8 +1,25 @@
 /* Moments of the Unix clock. JSON has their nanoseconds as numbers, of which a double keeps the microseconds. */
+import { inZone } from "../shared/zone";
 
-const iso = (ns: number): string => new Date(ns / 1e6).toISOString();
+const ZONE = "traceloom.zone";
 
-/** Time of day where it is of the same day as `day`, else date and time; UTC. */
+let isLocal = localStorage.getItem(ZONE) === "local";
+
+/** Returns true if times are shown in the reader's zone. */
+export const isLocalTime = (): boolean => isLocal;
+
+/** Turns from UTC to the reader's zone and back; the browser remembers it. */
+export function switchZone(): void {
+  isLocal = !isLocal;
+  localStorage.setItem(ZONE, isLocal ? "local" : "utc");
+}
+
+const utc = (ns: number): string => new Date(ns / 1e6).toISOString();
+
+/** A moment with its zone, as `from` and `to` take it. */
+export const iso = (ns: number): string => (isLocal ? inZone(utc(ns)) : utc(ns));
+
+/** Time of day where it is of the same day as `day`, else date and time. */
 export function moment(ns: number | null | undefined, day?: number): string {
   if (ns === null || ns === undefined) return "–";
   const text = iso(ns);
@@ -16,4 +33,39 @@ export function ago(ns: number | null, now: number): string {
   const minutes = Math.floor((now - ns / 1e6) / 60_000);
   if (minutes < 1) return "just now";
   return minutes < 60 ? `${minutes} min ago` : moment(ns);
+}
+
+const UNITS: Record<string, number> = { s: 1e3, min: 6e4, h: 36e5, d: 864e5 };
+
+/** The milliseconds that `-2h` goes back; nothing for what is no such text. */
+export function back(text: string): number | undefined {
+  const [, number, unit] = /^-(\d+)(s|min|h|d)$/.exec(text.trim()) ?? [];
+  return unit ? Number(number) * UNITS[unit]! : undefined;
+}
+
+/** The end of the minute: what `-2h` is counted from, the same for every question of a minute. */
+const now = (): number => Math.ceil(Date.now() / 6e4) * 6e4;
+
+/** A bound of the range as the API takes it; what is counted back from now becomes a moment. */
+export function bound(text: string): string {
+  const distance = back(text);
+  return distance === undefined ? text : new Date(now() - distance).toISOString();
+}
+
+/** A bound in nanoseconds, where it is a moment. */
+export function boundNs(text: string): number | undefined {
+  const ms = Date.parse(bound(text));
+  return Number.isNaN(ms) ? undefined : ms * 1e6;
+}
+
+/** The range as the bar says it. */
+export function rangeText(from: string, to: string): string {
+  const one = (text: string, none: string) => {
+    if (!text) return none;
+    const ns = boundNs(text);
+    return back(text) !== undefined || ns === undefined ? text : moment(ns);
+  };
+  if (!from && !to) return "all";
+  if (back(from) !== undefined && !to) return `last ${from.trim().slice(1)}`;
+  return `${one(from, "the first")} – ${one(to, "the last")}`;
 }

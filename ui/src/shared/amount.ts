@@ -57,3 +57,14 @@ export function amount(unit: Scale, value: number, name = ""): string {
   const text = step === 1 || isExact ? grouped(size / step) : threeDigits(size, step);
   return `${sign}${text} ${word}`;
 }
+
+/** A share of a whole: three digits; all of it is said of all of it alone. */
+export function percent(part: number, whole: number): string {
+  if (!(whole > 0)) return "–";
+  if (part === whole) return "100 %";
+  const share = (part / whole) * 100;
+  if (share !== 0 && Math.abs(share) < 0.005) return "< 0.01 %";
+  if (share >= 99.95 && share < 100) return "99.9 %";
+  const digits = Math.abs(share) >= 99.95 ? 0 : Math.abs(share) >= 9.995 ? 1 : 2;
+  return share === 0 ? "0 %" : `${share.toFixed(digits)} %`;
+}

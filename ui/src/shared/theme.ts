@@ -45,9 +45,12 @@ export function colours<N extends string>(names: readonly N[], within: Element =
   return Object.fromEntries(found);
 }
 
-/** Calls `draw` again when the theme changes and before printing. */
-export const onRedraw = (draw: () => void): void => {
+/** Calls `draw` again when the theme changes and before printing, until what it returns is called. */
+export const onRedraw = (draw: () => void): (() => void) => {
   redraws.push(draw);
+  return () => {
+    redraws.splice(redraws.indexOf(draw), 1);
+  };
 };
 
 /** Changes from light to dark and back. */

@@ -1,9 +1,11 @@
 // What the scripts of this folder share: a page in Chromium that may not touch the network and reports its errors.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 
 const { TRACELOOM_NPM, TRACELOOM_BINARY, TRACELOOM_FOLDER, TRACELOOM_CHROMIUM } = process.env;
 const require = createRequire(join(TRACELOOM_NPM, 'x.js'));
@@ -22,15 +24,43 @@ export function traceloom(...args) {
 /** What `--json` of a view printed, a value a line. */
 export const json = (...args) => traceloom(...args).trim().split('\n').map((line) => JSON.parse(line));
 
-/** Opens pages, one after another, and fails for any error and any request beside the files themselves or an origin. */
-export async function browse(work, { origin = 'file://', ...options } = {}) {
+/** Starts a collector over a new data folder, works with it, and stops it. */
+export async function serve(work, ...flags) {
+  const data = file('data');
+  const off = ['--heph', 'off', '--heph-udp', 'off', '--tptp', 'off', '--otlp-grpc', 'off'];
+  const server = spawn(TRACELOOM_BINARY, ['serve', '--data', data, '--cdt', '127.0.0.1:0', '--http', '127.0.0.1:0', ...off, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
+  try {
+    const lines = createInterface({ input: server.stdout })[Symbol.asyncIterator]();
+    const address = async (pattern) => pattern.exec((await lines.next()).value)[0];
+    const cdt = await address(/cdt:\/\/[\d.:]+/);
+    const origin = await address(/http:\/\/[\d.:]+/);
+    await work({ cdt, origin, data });
+  } finally {
+    server.kill('SIGTERM');
+    await once(server, 'exit');
+  }
+}
+
+/** Sends a file as it is. */
+export const pushed = (path, origin) => traceloom('push', path, '--to', origin);
+
+/** Nanoseconds of an amount as pages print it. */
+export function nanoseconds(text) {
+  const units = { ns: 1, 'µs': 1e3, ms: 1e6, s: 1e9 };
+  const [number, unit] = text.split(' ');
+  return Number(number.replaceAll(',', '')) * units[unit];
+}
+
+/** Opens pages, one after another, and fails for any error and any request beside the files themselves or an origin; answers of a
+ * status that is asked for on purpose are no errors. */
+export async function browse(work, { origin = 'file://', asked, ...options } = {}) {
   const browser = await chromium.launch({ executablePath: TRACELOOM_CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] });
   try {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
     const page = await context.newPage();
     const faults = [];
     page.on('pageerror', (error) => faults.push(String(error)));
-    page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
+    page.on('console', (message) => message.type() === 'error' && !(asked && message.text().includes(`status of ${asked}`)) && faults.push(message.text()));
     page.on('dialog', (dialog) => { faults.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
     page.on('request', (request) => request.url().startsWith(origin) || request.url() === 'data:,' || faults.push(`request: ${request.url()}`));
     await work(page, (name, hash = '') => page.goto(`file://${file(name)}${hash}`));

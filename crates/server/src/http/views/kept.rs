@@ -48,6 +48,7 @@ impl KeptList {
             "read": self.end["read"],
             "selected": self.end["selected"],
             "is_whole": self.end["is_whole"],
+            "units": self.end["units"],
         });
         body(rows, next.as_deref(), &counts, &self.messages)
     }

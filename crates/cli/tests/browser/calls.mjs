@@ -1,0 +1,176 @@
+// Calls: the list, the picture above it, the filter, what arrives, and what is saved, beside what the commands print.
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { accessible, browse, file, json, nanoseconds, pushed, serve, traceloom } from './browser.mjs';
+
+const [shop] = process.argv.slice(2);
+const rows = (page) => page.$$eval('tr[data-row]', (rows) => rows.map((row) => ({ at: Number(row.dataset.row), cells: [...row.cells].map((cell) => cell.textContent) })));
+const settled = (page) => page.locator('table[aria-busy=false]').waitFor();
+const heads = (page) => page.$$eval('th', (heads) => heads.map((head) => head.textContent));
+const found = (page, text) => page.locator('.field .cnt', { hasText: text }).waitFor();
+const near = (text, value) => assert.ok(Math.abs(nanoseconds(text) / value - 1) < 0.005, `${text} for ${value}`);
+const saved = async (page, name) => {
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name }).click()]);
+  return readFileSync(await download.path(), 'utf8');
+};
+
+/** A Chrome trace of many calls: more than are drawn or held one by one. */
+function many(calls) {
+  const events = Array.from({ length: calls }, (_, at) => ({ ph: 'X', pid: 1, tid: at % 4, ts: at * 5000, dur: 1 + (at * 7919) % 4000, name: `work${at % 9}` }));
+  return JSON.stringify(events);
+}
+
+await serve(async ({ cdt, origin, data }) => {
+  traceloom('send', shop, '--to', cdt, '--service', 'shop');
+  const all = json('calls', data, '--json', '--sort=-duration');
+  const overview = json('calls', data, '--overview', '--json')[0];
+
+  await browse(async (page) => {
+    // The numbers above the list are those of the overview.
+    await page.goto(`${origin}/calls?sort=-duration`);
+    await found(page, `${overview.calls} calls`);
+    for (const { duration_ns, calls } of overview.longer) {
+      const name = duration_ns < 1e9 ? `${duration_ns / 1e6} ms` : `${duration_ns / 1e9} s`;
+      await page.getByRole('button', { name: `${name} ${calls}`, exact: true }).waitFor();
+    }
+    await page.getByRole('button', { name: `Failed ${overview.errors}` }).waitFor();
+    await page.getByRole('img', { name: `${overview.calls} calls by time and duration` }).waitFor();
+
+    // Every row is a row of the command, in its order.
+    await settled(page);
+    const shown = await rows(page);
+    assert.equal(shown.length, all.length);
+    const at = Object.fromEntries((await heads(page)).map((head, at) => [head, at]));
+    for (const [number, { cells }] of shown.entries()) {
+      const call = all[number];
+      near(cells[at.duration], call.duration);
+      if (call.cpu) near(cells[at.cpu], call.cpu);
+      else assert.match(cells[at.cpu], /^[0–]$/);
+      assert.equal(cells[at.calls], call.calls ? String(call.calls) : call.calls === 0 ? '0' : '–');
+      assert.equal(cells[at.thread], call.thread ?? '–');
+      if (call.title) assert.equal(cells[at.what].replace(/\s+(failed|running)$/, ''), call.title);
+      assert.equal(cells[at.what].endsWith(' failed'), call.error);
+    }
+    await accessible(page, 'Calls');
+
+    // A filter: completed by Tab, refused at its column, applied by Enter, taken back by Back.
+    const filter = page.getByRole('combobox', { name: 'Filter' });
+    await filter.fill('dura');
+    await page.getByRole('option', { name: 'duration' }).waitFor();
+    await filter.press('Tab');
+    assert.equal(await filter.inputValue(), 'duration ');
+    await filter.pressSequentially('> fast');
+    await page.getByText('expected a duration').waitFor();
+    await page.getByText('column 12').waitFor();
+    await page.getByText('The list still shows all').waitFor();
+    await accessible(page, 'A filter that cannot be read');
+    await filter.press('Enter');
+    assert.equal(new URL(page.url()).searchParams.get('q'), null);
+    await filter.fill('duration > 1s and not error');
+    await filter.press('Enter');
+    const slow = all.filter(({ duration, error }) => duration > 1e9 && !error);
+    await found(page, `${slow.length} calls`);
+    await settled(page);
+    assert.equal((await rows(page)).length, slow.length);
+    await page.goBack();
+    await found(page, `${overview.calls} calls`);
+    // Values of the list are known.
+    await filter.fill("thread = ");
+    const [{ thread }] = all;
+    await page.getByRole('option', { name: thread }).first().waitFor();
+    await filter.press('Escape');
+    await filter.press('Escape');
+
+    // Nothing matches: what does, and the way back.
+    await filter.fill('duration > 5h');
+    await filter.press('Enter');
+    await page.getByText('No call matches').waitFor();
+    await page.getByText(`The longest took`).waitFor();
+    await accessible(page, 'No call matches');
+    await page.getByRole('link', { name: 'Show all calls' }).click();
+    await found(page, `${overview.calls} calls`);
+
+    // A rectangle of the picture is a range of time and of duration.
+    const box = await page.locator('.heat canvas').boundingBox();
+    await page.mouse.move(box.x + box.width * 0.3, box.y + 10);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.7, box.y + 60, { steps: 4 });
+    await page.mouse.up();
+    await page.waitForURL(/duration/);
+    const query = new URL(page.url()).searchParams;
+    const [, least, most] = /duration >= (\S+) and duration <= (\S+)/.exec(query.get('q'));
+    const inside = json('calls', data, '--json', `--filter=duration >= ${least} and duration <= ${most}`, `--since=${query.get('from')}`, `--until=${query.get('to')}`);
+    assert.ok(inside.length > 0 && inside.length < all.length, `${inside.length}`);
+    await found(page, `${inside.length} call`);
+    await page.goBack();
+    await found(page, `${overview.calls} calls`);
+
+    // Columns of the capture itself, with their units; the address has them.
+    await page.getByRole('button', { name: 'Columns' }).click();
+    await page.getByRole('checkbox', { name: 'memory_used' }).check();
+    await page.keyboard.press('Escape');
+    const column = (await heads(page)).indexOf('memory_used');
+    const used = all[0].counters.memory_used;
+    const text = (await rows(page))[0].cells[column];
+    const [number, unit] = text.split(' ');
+    const bytes = Number(number.replaceAll(',', '')) * { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 }[unit];
+    assert.ok(Math.abs(bytes / used - 1) < 0.005, `${text} for ${used}`);
+    assert.match(page.url(), /cols=/);
+
+    // What is saved is what the commands print.
+    await page.locator('tr[data-row]').first().click();
+    await page.getByRole('complementary', { name: 'The call' }).getByText('where its own time went').waitFor();
+    await accessible(page, 'Calls with a call');
+    await page.getByRole('button', { name: 'Export' }).click();
+    assert.equal(await saved(page, 'CSV'), traceloom('calls', data, '--csv', '-n=0', '--sort=-duration'));
+    const lines = JSON.parse(await saved(page, 'JSON')).rows;
+    assert.deepEqual(lines.map(({ id }) => id), all.map(({ id }) => id));
+    assert.ok((await saved(page, 'Original')).startsWith('PK'));
+    await page.keyboard.press('Escape');
+
+    // Calls that arrive while somebody looks stand on top.
+    await page.goto(`${origin}/calls?live=1`);
+    await settled(page);
+    await found(page, `${overview.calls} calls`);
+    // The first look of the live list has ended when the second connection was answered.
+    await page.waitForTimeout(3000);
+    traceloom('send', shop, '--to', cdt, '--service', 'shop-2');
+    await page.getByText(/\d+ calls? arrived/).waitFor();
+
+    // Many calls: only what is seen is there, the picture counts them, and the end of the list is the command's.
+    const path = file('many.json');
+    writeFileSync(path, many(5000));
+    pushed(path, origin);
+    const capture = json('captures', 'ls', data, '--json').find(({ protocol }) => protocol === 'upload').id;
+    const chosen = `${data}#${capture}`;
+    const order = json('calls', chosen, '--json', '--sort=-duration');
+    await page.goto(`${origin}/calls?capture=${capture}&sort=-duration`);
+    await found(page, '5,000 calls');
+    await page.getByText('calls of a cell').waitFor();
+    await settled(page);
+    const list = page.getByRole('region', { name: 'List of calls' });
+    for (let step = 0; step < 40; step++) {
+      await list.evaluate((list) => list.scrollTo(0, list.scrollHeight));
+      await page.waitForTimeout(100);
+      await settled(page);
+      if ((await rows(page)).at(-1).at === order.length - 1) break;
+    }
+    const end = await rows(page);
+    assert.equal(end.at(-1).at, order.length - 1);
+    assert.ok(end.length < 200, `${end.length} rows are elements`);
+    for (const { at: row, cells } of end) near(cells[1], order[row].duration);
+    await list.evaluate((list) => list.scrollTo(0, 0));
+    await page.locator('tr[data-row="0"]').waitFor();
+    near((await rows(page))[0].cells[1], order[0].duration);
+  }, { origin, asked: 400, acceptDownloads: true, viewport: { width: 1440, height: 2000 } });
+
+  // A phone has cards.
+  await browse(async (page) => {
+    await page.goto(`${origin}/calls?svc=shop&sort=-duration`);
+    await page.locator('.cards li').first().waitFor();
+    const cards = await page.$$eval('.cards li', (cards) => cards.map((card) => card.querySelector('.s').textContent));
+    assert.equal(cards.length, all.length);
+    for (const [at, text] of cards.entries()) near(text, all[at].duration);
+    await accessible(page, 'Calls on a phone');
+  }, { origin, viewport: { width: 390, height: 844 }, hasTouch: true });
+});

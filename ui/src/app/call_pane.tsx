@@ -1,0 +1,186 @@
+/* What one call of the list did. */
+import type { JSX } from "preact";
+import { amount, counted, grouped, percent } from "../shared/amount";
+import { parts } from "../shared/names";
+
+import type { Call, CallDetail } from "./api";
+import { counterText, titleOf, valueText } from "./call_columns";
+import { Link, Said, useAnswer } from "./frame";
+import { Icicle } from "./icicle";
+import { Icon } from "./icons";
+import { databaseTime, kindColour, ownTimes } from "./spans";
+import { moment } from "./times";
+
+/** Spans that the pane looks at. */
+const MOST_SPANS = 20_000;
+const FUNCTIONS = 12;
+const STATEMENTS = 6;
+
+/** A name as tables have it. */
+export function Name({ name }: { name: string }): JSX.Element {
+  const { method, owner } = parts(name);
+  return (
+    <span class="name" title={name}>
+      <b>{method}</b> <small>{owner}</small>
+    </span>
+  );
+}
+
+/** A number with its bar behind it. */
+export function CellBar(props: { text: string; share: number; kind?: string }): JSX.Element {
+  return (
+    <span class="cb">
+      <span>{props.text}</span>
+      <i>{props.share > 0 && <u class={props.kind ?? ""} style={{ width: `${Math.min(props.share, 1) * 100}%` }} />}</i>
+    </span>
+  );
+}
+
+/** The pane. */
+export function CallPane(props: { call: Call; units: Record<string, string>; close: () => void }): JSX.Element {
+  const { call } = props;
+  const capture = call.capture?.id ?? "";
+  const id = call.capture?.call ?? call.id;
+  const asked = useAnswer<CallDetail>(
+    call.capture && `calls/${encodeURIComponent(id)}?capture=${encodeURIComponent(capture)}&spans=${MOST_SPANS}`,
+  );
+  const detail = asked.answer?.rows[0];
+  const spans = detail?.spans ?? [];
+  const own = ownTimes(spans, (span) => span.function).filter(({ ns }) => ns > 0);
+  const statements = (detail?.sql ?? []).reduce((sum, { times }) => sum + times, 0);
+  const database = databaseTime(spans);
+  const scope = `capture=${encodeURIComponent(capture)}`;
+  return (
+    <aside class="pane" aria-label="The call">
+      <section>
+        <div class="row">
+          <h2 class="title grow">{titleOf(call)}</h2>
+          <button type="button" class="btn icon" onClick={props.close} aria-label="Close">
+            <Icon name="close" />
+          </button>
+        </div>
+        <p class="dim sm">
+          {moment(call.start)} · {call.thread}
+        </p>
+        <div class="figs">
+          <div>
+            <b>{amount("ns", call.duration)}</b>
+            <span>duration</span>
+          </div>
+          {detail && database > 0 && (
+            <div>
+              <b>{percent(database, call.duration)}</b>
+              <span>database</span>
+            </div>
+          )}
+          {statements > 0 && (
+            <div>
+              <b>{grouped(statements)}</b>
+              <span>statements</span>
+            </div>
+          )}
+          {detail && (
+            <div>
+              <b>{grouped(detail.all_spans)}</b>
+              <span>spans</span>
+            </div>
+          )}
+          {call.error && (
+            <div class="bad">
+              <b>
+                <Icon name="error" />
+              </b>
+              <span class="bad">failed</span>
+            </div>
+          )}
+        </div>
+        <p class="sm">
+          <Link to={`/draw?view=flame&${scope}`}>Flame graph</Link> ·{" "}
+          <Link to={`/draw?view=timeline&${scope}`}>Timeline</Link> ·{" "}
+          <Link to={`/draw?view=report&${scope}`}>Report</Link>, of its capture {capture}
+        </p>
+        <Said problem={asked.problem} messages={asked.answer?.messages} />
+        {asked.isAsking && <p class="dim">Reading its spans…</p>}
+        {detail && detail.left_out > 0 && (
+          <p class="dim sm">
+            Below are its first {grouped(spans.length)} spans; {grouped(detail.left_out)} more are left out.
+          </p>
+        )}
+      </section>
+      {spans.length > 1 && (
+        <section>
+          <h3 class="h2">
+            its {amount("ns", call.duration)} on {call.thread}
+          </h3>
+          <Icicle
+            spans={spans}
+            start={detail?.start_ns ?? call.start}
+            end={(detail?.start_ns ?? call.start) + (detail?.duration_ns ?? call.duration)}
+            level={9}
+            what={`${counted(spans.length, "span")} over time; the table below has where their time went`}
+          />
+        </section>
+      )}
+      {own.length > 0 && (
+        <section>
+          <h3 class="h2">where its own time went</h3>
+          <table class="t dense">
+            <tbody>
+              {own.slice(0, FUNCTIONS).map(({ key, ns, kind }) => (
+                <tr key={key}>
+                  <td class="bars small">
+                    <CellBar text={amount("ns", ns)} share={ns / own[0]!.ns} kind={kindColour(kind)} />
+                  </td>
+                  <td class="x">
+                    <Name name={key} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+          {own.length > FUNCTIONS && (
+            <p class="dim sm">
+              {counted(own.length - FUNCTIONS, "more function")},{" "}
+              {amount(
+                "ns",
+                own.slice(FUNCTIONS).reduce((sum, { ns }) => sum + ns, 0),
+              )}
+            </p>
+          )}
+        </section>
+      )}
+      {detail?.sql.length ? (
+        <section>
+          <h3 class="h2">most time in SQL</h3>
+          {detail.sql.slice(0, STATEMENTS).map((statement) => (
+            <div key={statement.sql} class="sql">
+              <b>{amount("ns", statement.time_ns)}</b> <span class="dim sm">{counted(statement.times, "time")}</span>
+              <pre class="dim">{statement.sql}</pre>
+            </div>
+          ))}
+        </section>
+      ) : null}
+      <section>
+        <h3 class="h2">recorded</h3>
+        <dl class="kv sm">
+          {Object.entries(call.attributes ?? {}).map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{valueText(value)}</dd>
+            </div>
+          ))}
+          {Object.entries(call.counters ?? {}).map(([name, value]) => (
+            <div key={`counter ${name}`}>
+              <dt>{name}</dt>
+              <dd>{counterText(value, props.units[name])}</dd>
+            </div>
+          ))}
+          <div>
+            <dt>id</dt>
+            <dd>{call.capture ? `${capture} ${id}` : call.id}</dd>
+          </div>
+        </dl>
+      </section>
+    </aside>
+  );
+}

@@ -1,0 +1,220 @@
+/* The list of calls: only the rows that are seen are elements. */
+import type { JSX } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { amount, counted, grouped } from "../shared/amount";
+import type { Call } from "./api";
+import { type Column, titleOf } from "./call_columns";
+import { CellBar } from "./call_pane";
+import { Icon } from "./icons";
+import { moment } from "./times";
+
+/** Rows above and below those that are seen. */
+const AROUND = 20;
+/** Pixels that what a call did has at least. */
+const WHAT = 240;
+/** Cards that a phone shows. */
+const MOST_CARDS = 200;
+
+/** Identifies a call among all captures. */
+export const keyOf = (call: Call): string => `${call.capture?.id ?? ""}/${call.capture?.call ?? call.id}`;
+
+interface Rows {
+  count: number;
+  row: (number: number) => Call | undefined;
+}
+
+interface Props {
+  rows: Rows;
+  columns: readonly Column[];
+  sort: string;
+  selected: string;
+  longest: number;
+  isBusy: boolean;
+  look: (first: number, last: number) => void;
+  open: (call: Call) => void;
+  order: (name: string) => void;
+  move: (name: string, before: string) => void;
+}
+
+/** The method of a web request apart from its address. */
+function What({ call }: { call: Call }): JSX.Element {
+  const title = titleOf(call);
+  const [, method, rest] = /^(GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS) (.*)$/s.exec(title) ?? [];
+  return (
+    <>
+      {method && <span class="method dim3 sm">{method} </span>}
+      {rest ?? title}
+      {call.error && (
+        <span class="bad sm">
+          {" "}
+          <Icon name="error" /> failed
+        </span>
+      )}
+      {call.status === "running" && <span class="warn sm"> running</span>}
+    </>
+  );
+}
+
+/** The table, and cards where there is no room for one. */
+export function CallList(props: Props): JSX.Element {
+  const scroll = useRef<HTMLElement>(null);
+  const [seen, setSeen] = useState({ first: 0, last: 60 });
+  const [isNarrow, setNarrow] = useState(matchMedia("(max-width: 640px)").matches);
+  const height = matchMedia("(pointer: coarse)").matches ? 36 : 24;
+  const { rows } = props;
+  const measure = () => {
+    const element = scroll.current;
+    if (!element) return;
+    const first = Math.max(Math.floor(element.scrollTop / height) - AROUND, 0);
+    const last = Math.ceil((element.scrollTop + element.clientHeight) / height) + AROUND;
+    setSeen((now) => (now.first === first && now.last === last ? now : { first, last }));
+  };
+  useEffect(() => {
+    const media = matchMedia("(max-width: 640px)");
+    const turn = () => setNarrow(media.matches);
+    media.addEventListener("change", turn);
+    const watch = new ResizeObserver(measure);
+    if (scroll.current) watch.observe(scroll.current);
+    return () => {
+      media.removeEventListener("change", turn);
+      watch.disconnect();
+    };
+  }, []);
+  useLayoutEffect(measure, [rows.count]);
+  useEffect(() => props.look(seen.first, Math.min(seen.last, rows.count)), [seen, rows.count, props.rows]);
+
+  const last = Math.min(seen.last, rows.count);
+  const shown: [number, Call | undefined][] = [];
+  for (let number = seen.first; number < last; number++) shown.push([number, rows.row(number)]);
+  const day = rows.row(0)?.start;
+  const key = (event: KeyboardEvent, call: Call) => {
+    if (event.key === "Enter") props.open(call);
+    const step = {
+      j: "nextElementSibling",
+      ArrowDown: "nextElementSibling",
+      k: "previousElementSibling",
+      ArrowUp: "previousElementSibling",
+    } as const;
+    const to = step[event.key as keyof typeof step];
+    const next = to && (event.currentTarget as HTMLElement)[to];
+    if (!(next instanceof HTMLElement)) return;
+    event.preventDefault();
+    next.focus();
+  };
+  if (isNarrow) {
+    const cards: Call[] = [];
+    for (let number = 0; number < Math.min(rows.count, MOST_CARDS); number++) {
+      const call = rows.row(number);
+      if (call) cards.push(call);
+    }
+    return (
+      <>
+        <ul class="cards" aria-busy={props.isBusy}>
+          {cards.map((call) => (
+            <li key={keyOf(call)} aria-current={keyOf(call) === props.selected}>
+              <button type="button" onClick={() => props.open(call)}>
+                <span class="l1">{titleOf(call)}</span>
+                <span class="s">{amount("ns", call.duration)}</span>
+              </button>
+              <span class="l2">
+                <span>{moment(call.start, day)}</span>
+                {call.calls ? <span>{counted(call.calls, "call")}</span> : null}
+                <span class="ell">{call.thread}</span>
+                {call.error && <span class="bad">failed</span>}
+              </span>
+              <i class="pb">
+                <u style={{ width: `${(100 * call.duration) / Math.max(props.longest, 1)}%` }} />
+              </i>
+            </li>
+          ))}
+        </ul>
+        {rows.count > MOST_CARDS && <p class="empty">{grouped(rows.count - MOST_CARDS)} more: a filter finds them.</p>}
+      </>
+    );
+  }
+  const ordered = (name: string) => {
+    if (props.sort === `-${name}`) return "descending" as const;
+    return props.sort === name ? ("ascending" as const) : undefined;
+  };
+  const cell = (column: Column, call: Call) => {
+    if (column.name === "title") return <What call={call} />;
+    const text = column.text(call, day);
+    if (column.name === "duration") return <CellBar text={text} share={call.duration / Math.max(props.longest, 1)} />;
+    return text === "0" || text === "–" ? <span class="dim3">{text}</span> : text;
+  };
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys.
+    <section class="scroll grow list" ref={scroll} onScroll={measure} tabIndex={0} aria-label="List of calls">
+      <table
+        class="t dense pad fixed"
+        style={{
+          minWidth: `${props.columns.reduce((sum, { width }) => sum + (width || WHAT), 0)}px`,
+          marginTop: `${seen.first * height}px`,
+          marginBottom: `${(rows.count - last) * height}px`,
+        }}
+        aria-busy={props.isBusy}
+        aria-rowcount={rows.count + 1}
+      >
+        <colgroup>
+          {props.columns.map(({ name, width }) => (
+            <col key={name} style={width ? { width: `${width}px` } : undefined} />
+          ))}
+        </colgroup>
+        <thead>
+          <tr aria-rowindex={1}>
+            {props.columns.map((column) => (
+              <th
+                key={column.name}
+                class={column.isNumber && column.name !== "duration" ? "n" : ""}
+                aria-sort={ordered(column.name)}
+                draggable
+                onDragStart={(event) => event.dataTransfer?.setData("text/column", column.name)}
+                onDragOver={(event) => event.preventDefault()}
+                onDrop={(event) => {
+                  event.preventDefault();
+                  const name = event.dataTransfer?.getData("text/column");
+                  if (name && name !== column.name) props.move(name, column.name);
+                }}
+              >
+                <button type="button" onClick={() => props.order(column.name)}>
+                  {column.head}
+                </button>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map(([number, call]) =>
+            call ? (
+              <tr
+                key={keyOf(call)}
+                data-row={number}
+                aria-rowindex={number + 2}
+                tabIndex={0}
+                aria-selected={keyOf(call) === props.selected}
+                onClick={() => props.open(call)}
+                onKeyDown={(event) => key(event, call)}
+              >
+                {props.columns.map((column) => (
+                  <td
+                    key={column.name}
+                    class={column.name === "duration" ? "bars" : column.isNumber ? "n" : "ell"}
+                    title={column.title?.(call)}
+                  >
+                    {cell(column, call)}
+                  </td>
+                ))}
+              </tr>
+            ) : (
+              <tr key={`row ${number}`} data-row={number} aria-rowindex={number + 2}>
+                <td colSpan={props.columns.length} class="dim3">
+                  reading
+                </td>
+              </tr>
+            ),
+          )}
+        </tbody>
+      </table>
+    </section>
+  );
+}

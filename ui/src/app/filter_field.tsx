@@ -1,0 +1,162 @@
+/* The field of the filter: completion below it, errors at their column. */
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type Address, go } from "./address";
+import { Problem, read } from "./api";
+import { type Completion, completions, type Vocabulary } from "./filter";
+import { Icon } from "./icons";
+
+/** Milliseconds without a key after which a text is checked. */
+const PAUSE = 150;
+
+/** What is wrong with a text that is being typed. */
+function useCheck(text: string, applied: string): Problem | undefined {
+  const [problem, setProblem] = useState<Problem>();
+  useEffect(() => {
+    setProblem(undefined);
+    if (!text.trim() || text === applied) return;
+    const control = new AbortController();
+    const check = async () => {
+      try {
+        await read(`query?q=${encodeURIComponent(text)}`, control.signal);
+      } catch (error) {
+        if (error instanceof Problem) setProblem(error);
+      }
+    };
+    const timer = setTimeout(() => void check(), PAUSE);
+    return () => {
+      clearTimeout(timer);
+      control.abort();
+    };
+  }, [text, applied]);
+  return problem;
+}
+
+/** The field. Enter asks what it says; until then the last filter stays. */
+export function FilterField(props: {
+  address: Address;
+  vocabulary: Vocabulary;
+  found: string;
+  /** What the collector says of the filter that was asked. */
+  refused: Problem | undefined;
+}): JSX.Element {
+  const applied = props.address.of("q");
+  const [text, setText] = useState(applied);
+  const [at, setAt] = useState(applied.length);
+  const [isOpen, setOpen] = useState(false);
+  const [chosen, setChosen] = useState(-1);
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    setText(applied);
+    setOpen(false);
+  }, [applied]);
+  const wrong = useCheck(text, applied) ?? (text === applied ? props.refused : undefined);
+  const list = isOpen ? completions(text.slice(0, at), props.vocabulary) : [];
+
+  const apply = () => {
+    setOpen(false);
+    if (wrong) return;
+    go(props.address.with({ q: text.trim(), sel: "" }));
+  };
+  const take = (completion: Completion) => {
+    const before = `${text.slice(0, completion.from)}${completion.text} `;
+    const next = before + text.slice(at).trimStart();
+    setText(next);
+    setAt(before.length);
+    setChosen(-1);
+    requestAnimationFrame(() => {
+      input.current?.focus();
+      input.current?.setSelectionRange(before.length, before.length);
+    });
+  };
+  const key = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && list.length) {
+      event.preventDefault();
+      setChosen((chosen + step + list.length + 1) % (list.length + 1));
+    } else if (event.key === "Tab" && !event.shiftKey && list.length) {
+      event.preventDefault();
+      take(list[Math.min(Math.max(chosen, 0), list.length - 1)]!);
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      const completion = list[chosen];
+      if (completion) take(completion);
+      else apply();
+    } else if (event.key === "Escape") {
+      event.stopPropagation();
+      if (isOpen && list.length) setOpen(false);
+      else setText(applied);
+    }
+  };
+  const typed = (event: Event) => {
+    const field = event.currentTarget as HTMLInputElement;
+    setText(field.value);
+    setAt(field.selectionStart ?? field.value.length);
+    setChosen(-1);
+    setOpen(true);
+  };
+  const column = wrong?.column ?? null;
+  return (
+    <div class="filter grow">
+      <label class={wrong ? "field err" : "field"}>
+        <Icon name="search" />
+        <span class="caret">
+          <input
+            ref={input}
+            class="q"
+            role="combobox"
+            aria-label="Filter"
+            aria-autocomplete="list"
+            aria-expanded={list.length > 0}
+            aria-controls="completions"
+            aria-activedescendant={list[chosen] ? `completion-${chosen}` : undefined}
+            aria-invalid={Boolean(wrong)}
+            aria-describedby="filter-wrong"
+            autocomplete="off"
+            spellcheck={false}
+            placeholder="words, $param=value, duration > 100ms and not error"
+            value={text}
+            onInput={typed}
+            onKeyDown={key}
+            onFocus={() => setOpen(true)}
+            onBlur={() => setOpen(false)}
+          />
+          {column !== null && <i style={{ left: `${column - 1}ch` }}>^</i>}
+        </span>
+        <span class="cnt" aria-live="polite">
+          {text.trim() === applied ? props.found : wrong ? "" : "Enter applies"}
+        </span>
+      </label>
+      <p id="filter-wrong" class="wrong sm" aria-live="polite">
+        {wrong && (
+          <>
+            <span class="bad">
+              {wrong.message}
+              {column !== null && `, column ${column}`}
+            </span>
+            {text !== applied && (applied ? ` · The list still shows ${applied}` : " · The list still shows all")}
+          </>
+        )}
+      </p>
+      <div id="completions" class="float" role="listbox" aria-label="How the filter goes on" hidden={!list.length}>
+        {list.map((completion, number) => (
+          <div
+            key={completion.text}
+            id={`completion-${number}`}
+            role="option"
+            tabIndex={-1}
+            class="option"
+            aria-selected={number === chosen}
+            onPointerDown={(event) => {
+              event.preventDefault();
+              take(completion);
+            }}
+          >
+            <code>{completion.text}</code>
+            <span class="dim3">{completion.kind}</span>
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,96 @@
+/* A call over time: each span below the one around it. */
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { levels } from "../shared/names";
+import { Pen } from "../shared/pen";
+import { colours, onRedraw } from "../shared/theme";
+import type { Span } from "./api";
+import { kindColour, kindOf } from "./spans";
+
+/** Pixels from which on a span carries its name. */
+const NAMED = 24;
+const TOKENS =
+  "k-own k-own-2 k-own-3 k-db k-db-2 k-db-3 k-net k-lock k-gc k-lib k-rt k-sys k-none ink accent paper".split(" ");
+
+/** Levels that are drawn at most. */
+const DEEPEST = 40;
+
+/** The picture. */
+export function Icicle(props: {
+  spans: readonly Span[];
+  start: number;
+  end: number;
+  /** Pixels of a level. */
+  level: number;
+  what: string;
+  selected?: number | undefined;
+  select?: ((span: Span) => void) | undefined;
+}): JSX.Element {
+  const { spans, start, end, level } = props;
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [width, setWidth] = useState(0);
+  const [, setRound] = useState(0);
+  const levelsDrawn = Math.min(Math.max(...spans.map(({ depth }) => depth), 0) + 1, DEEPEST);
+  useEffect(() => {
+    const element = canvas.current?.parentElement;
+    if (!element) return;
+    const watch = new ResizeObserver(() => setWidth(element.clientWidth));
+    watch.observe(element);
+    const forget = onRedraw(() => setRound((round) => round + 1));
+    return () => {
+      forget();
+      watch.disconnect();
+    };
+  }, []);
+  const x = (ns: number) => ((ns - start) / Math.max(end - start, 1)) * width;
+  useEffect(() => {
+    const g = canvas.current?.getContext("2d");
+    if (!g || !canvas.current || !width) return;
+    const ratio = devicePixelRatio || 1;
+    canvas.current.width = width * ratio;
+    canvas.current.height = levelsDrawn * level * ratio;
+    g.scale(ratio, ratio);
+    const colour = colours(TOKENS);
+    const pen = new Pen(g);
+    /** Where the last rectangle of each level ends: what would lie in the same pixel is left out. */
+    const drawn = new Array<number>(levelsDrawn).fill(-1);
+    for (const span of spans) {
+      if (span.depth >= levelsDrawn) continue;
+      const [left, right] = [Math.max(x(span.start_ns), 0), Math.min(x(span.end_ns), width)];
+      if (right <= drawn[span.depth]! + 0.25 || right < 0 || left > width) continue;
+      const top = span.depth * level;
+      const wide = Math.max(right - left - (right - left > 3 ? 1 : 0), 0.5);
+      g.fillStyle = colour[kindColour(kindOf(span), span.function)] ?? "";
+      g.fillRect(left, top, wide, level - 1);
+      drawn[span.depth] = right;
+      if (span.index === props.selected) {
+        g.strokeStyle = colour.accent ?? "";
+        g.lineWidth = 2;
+        g.strokeRect(left + 1, top + 1, wide - 2, level - 3);
+      }
+      if (level >= 16 && wide > NAMED)
+        pen.name(levels(span.function), left + 5, top + level / 2, wide - 9, colour.ink ?? "");
+    }
+  });
+  const press = (event: MouseEvent) => {
+    const box = canvas.current?.getBoundingClientRect();
+    if (!box || !props.select) return;
+    const depth = Math.floor((event.clientY - box.top) / level);
+    const at = event.clientX - box.left;
+    const under = spans.filter(
+      (span) => span.depth === depth && x(span.start_ns) <= at + 1 && x(span.end_ns) >= at - 1,
+    );
+    if (under[0]) props.select(under[0]);
+  };
+  return (
+    <div class="icicle">
+      <canvas
+        ref={canvas}
+        role="img"
+        aria-label={props.what}
+        style={{ height: `${levelsDrawn * level}px` }}
+        onClick={press}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,39 @@
+/* Calls as they arrive. */
+import { useEffect, useState } from "preact/hooks";
+import type { Call } from "./api";
+
+/** Calls that are kept on top of a list; older ones are in the list when it is read again. */
+const MOST = 1000;
+
+/** What arrived since the question was asked, the newest first. */
+export interface Live {
+  calls: Call[];
+  /** All that came, also those that are kept no more. */
+  count: number;
+  problem: string;
+}
+
+const NOTHING: Live = { calls: [], count: 0, problem: "" };
+
+/** Follows a question; nothing is followed without one. */
+export function useLive(question: string | undefined): Live {
+  const [live, setLive] = useState<Live>(NOTHING);
+  useEffect(() => {
+    setLive(NOTHING);
+    if (question === undefined) return;
+    const source = new EventSource(`/api/v1/live?${question}`);
+    const data = (event: Event) => JSON.parse((event as MessageEvent<string>).data);
+    source.addEventListener("call", (event) => {
+      const call: Call = data(event);
+      setLive(({ calls, count }) => ({ calls: [call, ...calls].slice(0, MOST), count: count + 1, problem: "" }));
+    });
+    source.addEventListener("problem", (event) => {
+      const { detail, title } = data(event);
+      setLive((live) => ({ ...live, problem: String(detail ?? title ?? "") }));
+    });
+    source.onerror = () => setLive((live) => ({ ...live, problem: "The collector does not answer; asking again." }));
+    source.onopen = () => setLive((live) => ({ ...live, problem: "" }));
+    return () => source.close();
+  }, [question]);
+  return live;
+}
