@@ -261,9 +261,12 @@ test("an address brings back what was seen", () => {
     return paths;
   };
   // What is zoomed is selected, too.
-  assert.deepEqual(recalled(), [["main", "walk"], []]);
+  assert.deepEqual(recalled(), { zoomed: ["main", "walk"], selected: [], window: null });
+  one.look(0.25, 0.125);
+  assert.deepEqual(recalled().window, [0.25, 0.125]);
+  one.zoom(one.follow(["main", "walk"]));
   one.selected = one.follow(["main"]);
-  assert.deepEqual(recalled(), [["main", "walk"], ["main"]]);
+  assert.deepEqual(recalled(), { zoomed: ["main", "walk"], selected: ["main"], window: null });
 });
 
 test("own code does not do the work of what calls it, and a kind of work has its functions", () => {

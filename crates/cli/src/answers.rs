@@ -235,11 +235,23 @@ fn shaped(command: &mut Command, data: &Path, query: &Query) -> io::Result<()> {
 fn compared(command: &mut Command, data: &Path, query: &Query) -> io::Result<()> {
     shape(command, query);
     filtered(command, query);
-    let before = Query {
-        captures: query.shape.base.clone(),
-        services: Vec::new(),
+    let shape = &query.shape;
+    for (flag, time) in [
+        ("base-since", shape.base_from),
+        ("base-until", shape.base_to),
+    ] {
+        if let Some(ns) = time {
+            command.arg(format!("--{flag}={ns}"));
+        }
+    }
+    let mut before = Query {
+        from: shape.base_from.or(query.from),
         ..query.clone()
     };
+    if !shape.base.is_empty() {
+        before.captures.clone_from(&shape.base);
+        before.services.clear();
+    }
     command.arg(paths(data, &before)?).arg(paths(data, query)?);
     Ok(())
 }

@@ -21,6 +21,7 @@ use crate::streams::{self, message, stdout};
 use crate::style::Style;
 use crate::table::Table;
 use crate::table_flags::{SHORTENED, TableFlags, help};
+use crate::timing::{Bound, bound};
 use crate::trees::{self, TreeFlags, read_recorded, unit_word};
 use crate::usage::Usage;
 
@@ -35,7 +36,8 @@ use crate::usage::Usage;
     traceloom diff before/ after/ --per call -o diff.html\n  \
     traceloom diff base.pprof now.pprof --per second --fail-if 'self(com.acme.Foo.bar) > +10%' --junit budget.xml\n  \
     traceloom diff old.folded new.pb.gz --value cpu --per total --sort total\n  \
-    traceloom diff dump/ --adjust 'Session.load*0.5'"
+    traceloom diff dump/ --adjust 'Session.load*0.5'\n  \
+    traceloom diff app.jfr --base-since +0s --base-until +60s --since +60s --until +120s"
 )]
 #[command(mut_arg(
     "rows",
@@ -54,6 +56,12 @@ pub(crate) struct Options {
     sort: DiffOrder,
     #[command(flatten)]
     table: TableFlags,
+    /// Of the first recording only what happened from TIME on, in place of --since. One recording is compared with itself.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = bound, help_heading = "Time")]
+    base_since: Option<Bound>,
+    /// Of the first recording only what happened before TIME, in place of --until.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = bound, help_heading = "Time")]
+    base_until: Option<Bound>,
     /// Draw the difference as a flame graph, `.svg` or `.html`: orange grew, blue shrank, as wide as after. `-` writes the SVG, and
     /// no table, to standard output.
     #[arg(short, long, value_name = "FILE")]
@@ -183,25 +191,32 @@ fn outcome(checked: &[Checked<'_>]) -> Outcome {
 /// Compares two recordings; says what is wrong with them, too.
 fn compare(options: &Options) -> anyhow::Result<(Diff, String)> {
     let adjusts = !options.tree.adjust.is_empty();
+    let time = &options.tree.read.time;
+    let mut base = time.clone();
+    base.since = options.base_since.or(time.since);
+    base.until = options.base_until.or(time.until);
+    let is_other_time = options.base_since.is_some() || options.base_until.is_some();
     let (before, after) = match options.tree.read.paths.as_slice() {
         [before, after] => (before, after),
-        [only] if adjusts => (only, only),
+        [only] if adjusts || is_other_time => (only, only),
         _ => {
-            let reason = "name two recordings: diff BEFORE AFTER; or one, and --adjust";
+            let reason =
+                "name two recordings: diff BEFORE AFTER; or one, and --adjust or --base-since";
             return Err(Usage(reason.to_owned()).into());
         }
     };
-    let read = |path: &String, adjust| {
+    let read = |path: &String, adjust, time| {
         let mut flags = TreeFlags {
             adjust,
             compared: true,
             ..options.tree.clone()
         };
         flags.read.paths = vec![path.clone()];
+        flags.read.time = time;
         read_recorded(&flags, options.output.is_some() || adjusts)
     };
-    let first = read(before, AdjustFlags::default())?;
-    let second = read(after, options.tree.adjust.clone())?;
+    let first = read(before, AdjustFlags::default(), base)?;
+    let second = read(after, options.tree.adjust.clone(), time.clone())?;
     let Some((one, other)) = in_common(&first, &second) else {
         anyhow::bail!(
             "the recordings have no value in common: {before} has {}, {after} has {}; --value chooses, \

@@ -54,7 +54,8 @@ struct Moved {
     met: Arc<AtomicBool>,
 }
 
-fn bound(text: &str) -> Result<Bound, String> {
+/// Reads a border as it is typed.
+pub(crate) fn bound(text: &str) -> Result<Bound, String> {
     let distance = |text: &str| {
         let ns = duration(text)?;
         i64::try_from(ns).map_err(|_| format!("`{text}` is too long"))

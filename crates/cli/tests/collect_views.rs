@@ -134,7 +134,7 @@ fn answers_are_what_commands_print() {
         .find(|row| row["name"] == "cdt")
         .expect("a listener");
     assert_eq!(cdt["send_to"], format!("cdt://{}", collector.address()));
-    let commands: [(&str, &[&str]); 7] = [
+    let commands: [(&str, &[&str]); 8] = [
         (
             "calls/overview?capture=1-1",
             &["calls", "--overview", "--json"],
@@ -151,6 +151,10 @@ fn answers_are_what_commands_print() {
         (
             "timeline?columns=20&capture=1-1",
             &["timeline", "--columns=20", "--json"],
+        ),
+        (
+            "diff?capture=1-1&base_to=1773463912000000000",
+            &["diff", "--base-until=2026-03-14T04:51:52Z", "--json"],
         ),
         ("monitors?capture=1-1", &["monitors", "--json"]),
         ("objects?capture=1-1", &["objects", "--json"]),

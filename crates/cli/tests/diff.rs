@@ -54,6 +54,46 @@ fn a_recording_is_equal_to_itself() {
 }
 
 #[test]
+fn two_stretches_of_a_recording_are_what_top_says_of_each() {
+    let shop = shop();
+    let stretches = ["--base-since=+0s", "--base-until=+10s", "--since=+10s"];
+    let diff = json(&[&["diff", "--json", &shop][..], &stretches].concat());
+    let before = json(&["top", "--json", &shop, "--until=+10s"]);
+    let after = json(&["top", "--json", &shop, "--since=+10s"]);
+    for (side, top) in [("before", &before), ("after", &after)] {
+        assert_eq!(
+            diff[side]["total"].as_f64(),
+            top["total"].as_f64(),
+            "{side}"
+        );
+        let own = |row: &Value| (row["function"].clone(), row["self"].as_f64());
+        for row in top["functions"].as_array().expect("functions") {
+            let (name, value) = own(row);
+            let found = diff["functions"].as_array().expect("functions");
+            let found = found.iter().find(|one| one["function"] == name);
+            assert_eq!(
+                found.and_then(|one| one[side]["self"].as_f64()),
+                value,
+                "{name} {side}"
+            );
+        }
+    }
+    // What is not said of the first is as of the second.
+    let same = json(&[
+        "diff",
+        "--json",
+        &shop,
+        &shop,
+        "--since=+10s",
+        "--base-until=+15s",
+    ]);
+    let top = json(&["top", "--json", &shop, "--since=+10s", "--until=+15s"]);
+    assert_eq!(same["before"]["total"].as_f64(), top["total"].as_f64());
+    let alone = run(&["diff", &shop, "--since=+10s"]);
+    assert_eq!(alone.status.code(), Some(2), "{}", text(&alone.stderr));
+}
+
+#[test]
 fn a_recording_is_equal_to_its_conversion() {
     let folder = tempfile::tempdir().expect("a folder");
     let other = part_of_shop(&folder, "shop.zorka", "");

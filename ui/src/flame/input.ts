@@ -4,7 +4,8 @@ import { counted } from "../shared/amount";
 import { by, copy, named, stepFocus } from "../shared/dom";
 import { isMenuKey, onMenu, openMenu } from "../shared/menu";
 import { Pinch } from "../shared/pinch";
-import { onRedraw, switchTheme } from "../shared/theme";
+import { dropStrips } from "../shared/strips";
+import { isPrinting, onRedraw, switchTheme } from "../shared/theme";
 import { Tip } from "../shared/tip";
 import { toast } from "../shared/toast";
 import { onZone } from "../shared/zone";
@@ -31,6 +32,8 @@ const BESIDE = 100;
 const NOTCH = 200;
 /** Milliseconds from the graph to the functions beside it. */
 const AFTER = 20;
+/** Milliseconds after the last of many small moves, when the address takes over what is seen. */
+const STILL = 250;
 
 /** Starts a graph of one or several values; the first that is not zero is shown. */
 export function startFlame(part: HTMLElement, held: Held[]): void {
@@ -60,10 +63,11 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
   );
   const models: FlameModel[] = [];
   let value = first;
+  let remembering = 0;
   let model = modelOf(first);
   let { seen, data } = model;
   let chosen = -1;
-  const paint = new FlamePainter(model, part, view, canvas, by(part, "room"));
+  const paint = new FlamePainter(model, part, view, canvas, by(part, "room"), by(part, "beyond"));
   const actions = { find, zoom, select, choose, sorted: () => remember(), showGraph: () => show("graph") };
   let table = new FlameTable(rows, model, actions);
   const stacks = new StackChart(
@@ -99,7 +103,10 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     chosen = -1;
   }
 
-  const remember = (typed = false) => address.set({ ...model.state(), val: value === first ? null : value }, typed);
+  function remember(typed = false) {
+    clearTimeout(remembering);
+    address.set({ ...model.state(), val: value === first ? null : value }, typed);
+  }
   const press = (name: string, on: boolean) => by(part, name).setAttribute("aria-pressed", String(on));
 
   function dress() {
@@ -190,9 +197,11 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     for (const name of ["copy-stack", "copy-folded"]) by<HTMLButtonElement>(part, name).disabled = node < 0;
   }
 
-  function zoom(to: number) {
+  /** Zooms to a node, and shows a part of it where a window is given. */
+  function zoom(to: number, window: Range | null = null) {
     tip.hide();
     const node = model.zoom(to);
+    if (window) model.look(...window);
     drawPath(node);
     tell(node < 0 ? model.selected : node);
     if (node >= 0) choose(model.tree.symbol[node]);
@@ -278,7 +287,7 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     const wanted = Number(address.get("val") ?? first);
     turnTo(values[wanted] ? wanted : first);
     colours.replaceChildren(...model.choices.map((value) => new Option(COLOURS[value], value)));
-    const [zoomed, selected] = model.recall((name) => address.get(name));
+    const { zoomed, selected, window } = model.recall((name) => address.get(name));
     const words = address.get("s") ?? "";
     const shown = address.get("v");
     pressed();
@@ -289,7 +298,7 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     paint.resize();
     view.scrollTop = seen.upwards ? view.scrollHeight : 0;
     if (words !== seen.words || search.value !== words) find(words);
-    zoom(model.follow(zoomed));
+    zoom(model.follow(zoomed), window);
     if (selected.length) select(model.follow(selected));
     if (isWhole && chosen < 0) table.sandwich(by(part, "sandwich"), -1);
     const isNone = shown === "stacks" && !data.course;
@@ -423,6 +432,7 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     const node = model.selected;
     if (node < 0) return;
     const name = data.names[model.tree.symbol[node]];
+    const place = data.held.places[model.tree.symbol[node]];
     const isSum = data.held.merge === "sum";
     openMenu(menu, x, y, [
       { text: "Zoom", key: "Enter", run: () => zoom(node) },
@@ -433,6 +443,9 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
       { text: "Take the last one back", key: "u", run: undo, off: !cutsBefore.length },
       { text: "Copy name", key: "", run: () => copyText(name, "Name copied") },
       { text: "Copy stack", key: "c", run: () => copyStack(false) },
+      ...(/:\d+$/.test(place)
+        ? [{ text: "Copy file and line", key: "", run: () => copyText(place, `Copied: ${place}`) }]
+        : []),
     ]);
   }
 
@@ -443,9 +456,15 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
 
   /* Mouse and fingers: a press selects and a second one zooms, a drag moves what is zoomed. */
   const fingers = new Pinch(view);
-  let drag: { x: number; from: number; moved: boolean } | null = null;
+  let drag: { x: number; from: number; moved: boolean; what: "graph" | "window" | "whole" } | null = null;
+  const share = (pixels: number) => pixels / view.clientWidth;
   view.addEventListener("pointerdown", (event) => {
-    if (event.button === 0 && event.target === canvas) drag = { x: event.clientX, from: model.window[0], moved: false };
+    if (event.button !== 0 || event.target !== canvas) return;
+    const [x, y] = within(event);
+    const [from, range] = model.window;
+    const isWindow = share(x) >= from && share(x) < from + range;
+    const what = !paint.isOnMap(y) ? "graph" : isWindow ? "window" : "whole";
+    drag = { x: event.clientX, from, moved: false, what };
   });
   view.addEventListener("pointerup", () => {
     setTimeout(() => {
@@ -456,18 +475,20 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     const isPinched = fingers.move(event, (before, after) => {
       if (drag) drag.moved = true;
       magnify(before.far / after.far, before.middle);
-      model.look(
-        model.window[0] + ((before.middle - after.middle) / view.clientWidth) * model.window[1],
-        model.window[1],
-      );
+      const [from, range] = model.window;
+      lookAt(from + share(before.middle - after.middle) * range, range);
     });
     if (isPinched) return tip.hide();
     if (drag && event.buttons === 1 && Math.abs(event.clientX - drag.x) >= 4) {
+      if (!drag.moved) view.setPointerCapture(event.pointerId);
       drag.moved = true;
       tip.hide();
-      if (model.window[1] >= 1) return;
-      model.look(drag.from - ((event.clientX - drag.x) / view.clientWidth) * model.window[1], model.window[1]);
-      paint.schedule();
+      const [, range] = model.window;
+      const by = share(event.clientX - drag.x);
+      const at = share(drag.x - view.getBoundingClientRect().left);
+      if (drag.what === "window") lookAt(drag.from + by, range);
+      else if (drag.what === "whole") lookAt(Math.min(at, at + by), Math.abs(by));
+      else if (range < 1) lookAt(drag.from - by * range, range);
       return;
     }
     const [x, y] = within(event);
@@ -509,15 +530,21 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     tip.hide();
     paint.schedule();
   });
-  /** Shows so many times of the window, around a pixel of it. */
-  function magnify(factor: number, x: number) {
-    const [from, range] = model.window;
-    const next = Math.min(range * factor, 1);
-    model.look(from + (x / view.clientWidth) * (range - next), next);
+  /** Shows what begins at a share of the whole and is so much of it. */
+  function lookAt(from: number, range: number) {
+    model.look(from, range);
     drawPath(seen.zoomed);
     fit();
     paint.resize();
     paint.schedule();
+    clearTimeout(remembering);
+    remembering = window.setTimeout(() => remember(), STILL);
+  }
+  /** Shows so many times of the window, around a pixel of it. */
+  function magnify(factor: number, x: number) {
+    const [from, range] = model.window;
+    const next = Math.min(range * factor, 1);
+    lookAt(from + share(x) * (range - next), next);
   }
   view.addEventListener(
     "wheel",
@@ -647,6 +674,8 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     dress();
     paint.resize();
     paint.draw();
+    if (isPrinting() && !view.hidden) paint.cutStrips();
+    else dropStrips(canvas);
   });
   choice.append(...names.map((name) => new Option(name, name)));
   (choice.closest("label") as HTMLElement).hidden = names.length < 2;

@@ -492,6 +492,7 @@ export class FlameModel {
       z: path(seen.zoomed),
       i: this.selected === seen.zoomed ? null : path(this.selected),
       k: this.lit === NOTHING ? null : kindWord(this.lit, this.data.held.categories),
+      g: this.isLookedAt() ? `${Number(this.window[0].toFixed(9))}_${Number(this.window[1].toPrecision(6))}` : null,
       so: seen.sort,
       s: seen.words,
       v: seen.shown === "graph" ? null : seen.shown,
@@ -508,8 +509,18 @@ export class FlameModel {
     };
   }
 
-  /** Takes over what an address remembers; returns the names on the way to what was zoomed, and to what was selected. */
-  recall(get: (name: string) => string | null): [zoomed: string[], selected: string[]] {
+  /** Returns true if the window is not simply that of what is zoomed. */
+  private isLookedAt(): boolean {
+    const { seen, tree, window } = this;
+    const [left, width] = seen.zoomed < 0 ? [0, 1] : [tree.left[seen.zoomed], tree.width[seen.zoomed] || 1];
+    return window[0] !== left || window[1] !== width;
+  }
+
+  /**
+   * Takes over what an address remembers; returns the names on the way to what was zoomed and to what was selected, and
+   * the part of it that was looked at.
+   */
+  recall(get: (name: string) => string | null): { zoomed: string[]; selected: string[]; window: Range | null } {
     const { seen } = this;
     const flag = (key: string) => get(key) === "1";
     seen.inverted = flag("b");
@@ -535,6 +546,8 @@ export class FlameModel {
     this.lit = this.order.find(isLit) ?? NOTHING;
     this.reshape();
     const path = (name: string) => get(name)?.split(";").map(unescaped) ?? [];
-    return [path("z"), path("i")];
+    const [left, width] = (get("g") ?? "").split("_").map(Number);
+    const window: Range | null = left >= 0 && width > 0 ? [left, width] : null;
+    return { zoomed: path("z"), selected: path("i"), window };
   }
 }

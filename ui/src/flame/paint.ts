@@ -1,7 +1,9 @@
 /* Draws a flame graph, and finds what lies under a point of it. */
+import { counted, grouped } from "../shared/amount";
 import { kindToken, LIBRARY, NATIVE, OWN, RUNTIME, UNKNOWN } from "../shared/kinds";
 import { Pen } from "../shared/pen";
-import type { NodeSource, Nodes } from "../shared/source";
+import type { Narrow, NodeSource, Nodes } from "../shared/source";
+import { cutStrips } from "../shared/strips";
 import { colours, dark, frameHeight, isPrinting, ratio, widthOf } from "../shared/theme";
 import { signed } from "./change";
 import { type FlameModel, NOTHING } from "./model";
@@ -10,6 +12,11 @@ import { type FlameModel, NOTHING } from "./model";
 const LEAST = 1.5;
 /** From this width on a frame says what it came to. */
 const AMOUNT = 300;
+/** Rows of a strip on paper. */
+const STRIP = 8;
+/** Levels of the whole that its row shows beside a window, and the pixels above and below them. */
+const MAPPED = 5;
+const MARGIN = 2;
 
 const NAMES = ["paper", "ink", "line-2", "accent", "match", "on-match", "k-none", "on-k", "on-d", "on-d3"] as const;
 type Named = (typeof NAMES)[number];
@@ -34,6 +41,7 @@ export class FlamePainter {
   private plain = {} as Record<Named, string>;
   private rests: Rest[] = [];
   private asked: { source: NodeSource; key: string; nodes: Nodes } | null = null;
+  private mapped: { source: NodeSource; wide: number; nodes: number[] } | null = null;
   private frame = 0;
 
   constructor(
@@ -42,6 +50,8 @@ export class FlamePainter {
     private readonly view: HTMLElement,
     private readonly canvas: HTMLCanvasElement,
     private readonly room: HTMLElement,
+    /** Says what is too narrow to be drawn even together. */
+    private readonly beyond: HTMLElement,
   ) {
     this.context = canvas.getContext("2d") as CanvasRenderingContext2D;
     this.pen = new Pen(this.context);
@@ -128,6 +138,12 @@ export class FlamePainter {
     this.room.style.height = `${this.rows * this.row}px`;
   }
 
+  /** Cuts the drawing into strips of whole rows. */
+  cutStrips(): void {
+    const rows = Array.from({ length: Math.ceil(this.rows / STRIP) }, (_, at) => (at + 1) * STRIP * this.row);
+    cutStrips(this.canvas, this.high, rows);
+  }
+
   schedule(): void {
     if (!this.frame) this.frame = requestAnimationFrame(() => this.draw());
   }
@@ -179,7 +195,7 @@ export class FlamePainter {
   }
 
   restText(rest: Rest): string {
-    return `${rest.count.toLocaleString("en-US")} narrower, ${this.model.amount(rest.sum)}`;
+    return `${grouped(rest.count)} narrower, ${this.model.amount(rest.sum)}`;
   }
 
   /** What the window shows of the tree. */
@@ -210,8 +226,11 @@ export class FlamePainter {
     const scale = wide / range;
     this.rests = [];
     this.bar(0, this.rowTop(0), wide, plain["k-none"]);
-    pen.write("all", true, 5, this.rowTop(0) + row / 2, plain["on-k"]);
-    pen.write(model.amount(model.held.total), false, 34, this.rowTop(0) + row / 2, plain["on-k"]);
+    if (range < 1) this.map(from, range);
+    else {
+      pen.write("all", true, 5, this.rowTop(0) + row / 2, plain["on-k"]);
+      pen.write(model.amount(model.held.total), false, 34, this.rowTop(0) + row / 2, plain["on-k"]);
+    }
     const { nodes, narrow } = this.seen();
     for (const node of nodes) {
       const isCaller = folded > 0 && depth[node] <= folded;
@@ -231,7 +250,18 @@ export class FlamePainter {
       const w = width * scale;
       if (w >= LEAST && y > -row && y < high) this.flush({ x: (left - from) * scale, y, w, count, sum });
     }
-    this.map(from, range);
+    const said = this.unseen(narrow.filter(({ width }) => width * scale < LEAST));
+    if (this.beyond.textContent !== said) this.beyond.textContent = said;
+  }
+
+  /** Says what is too narrow to be drawn, siblings together as well. */
+  private unseen(narrow: readonly Narrow[]): string {
+    const count = narrow.reduce((sum, one) => sum + one.count, 0);
+    if (!count) return "";
+    const { model } = this;
+    const isSum = model.data.held.merge === "sum";
+    const sum = isSum ? `, together ${model.amount(narrow.reduce((sum, one) => sum + one.sum, 0))}` : "";
+    return `${counted(count, "frame")} too narrow to be drawn${sum}`;
   }
 
   private box(node: number, x: number, y: number, w: number, found: boolean, searched: boolean, lit: number): void {
@@ -257,15 +287,36 @@ export class FlamePainter {
     if (used + room + 30 < w) this.pen.write(amount, false, x + w - 8 - room, middle, text);
   }
 
-  /** Where the window lies in the whole. */
+  /** The first levels of the whole, small, and where the window lies in them. */
   private map(from: number, range: number): void {
-    if (range >= 1) return;
-    const { context, plain, wide } = this;
-    const top = this.model.seen.upwards ? this.high - 3 : 0;
-    context.fillStyle = plain["line-2"];
-    context.fillRect(0, top, wide, 3);
-    context.fillStyle = plain.accent;
-    context.fillRect(from * wide, top, Math.max(range * wide, 2), 3);
+    const { context, plain, wide, row, model } = this;
+    const { tree } = model;
+    const top = this.rowTop(0);
+    const level = (row - 1 - 2 * MARGIN) / MAPPED;
+    if (this.mapped?.source !== model.source || this.mapped.wide !== wide) {
+      const { nodes } = model.source.nodes([], 1 / wide, [0, 1]);
+      this.mapped = { source: model.source, wide, nodes: nodes.filter((node) => tree.depth[node] < MAPPED) };
+    }
+    for (const node of this.mapped.nodes) {
+      context.fillStyle = this.fill(node)[0];
+      const y = model.seen.upwards ? MAPPED - 1 - tree.depth[node] : tree.depth[node];
+      context.fillRect(tree.left[node] * wide, top + MARGIN + y * level, Math.max(tree.width[node] * wide, 1), level);
+    }
+    const [x, w] = [from * wide, Math.max(range * wide, 3)];
+    context.globalAlpha = 0.6;
+    context.fillStyle = plain.paper;
+    context.fillRect(0, top, x, row - 1);
+    context.fillRect(x + w, top, wide - x - w, row - 1);
+    context.globalAlpha = 1;
+    context.strokeStyle = plain.accent;
+    context.lineWidth = 2;
+    context.strokeRect(x + 1, top + 1, Math.max(w - 2, 1), row - 3);
+  }
+
+  /** Returns true if a point lies on the row that maps the whole while a part of it is seen. */
+  isOnMap(y: number): boolean {
+    const top = this.rowTop(0);
+    return this.model.window[1] < 1 && y >= top && y < top + this.row;
   }
 
   /** Frames under a point that are too narrow to be drawn one by one. */

@@ -1,3 +1,4 @@
+import { Address } from "../shared/address";
 import { stepFocus } from "../shared/dom";
 import { turnTexts, turnTitles } from "../shared/zone";
 
@@ -17,9 +18,30 @@ function onKey(event: KeyboardEvent): void {
   }
 }
 
+/** Keeps in the address which calls are open, by their place in the page. */
+function startOpen(): void {
+  const address = new Address("");
+  const all = [...document.querySelectorAll<HTMLDetailsElement>("main td > details")];
+  const recall = () => {
+    const open = new Set((address.get("open") ?? "").split(".").filter(Boolean).map(Number));
+    all.forEach((one, at) => {
+      if (one.open !== open.has(at + 1)) one.open = open.has(at + 1);
+    });
+  };
+  const remember = () => {
+    const open = all.flatMap((one, at) => (one.open ? [at + 1] : []));
+    address.set({ open: open.join(".") });
+  };
+  recall();
+  // What an address opens says so later: then the address is right already.
+  for (const one of all) one.addEventListener("toggle", remember);
+  addEventListener("hashchange", recall);
+}
+
 /** Starts what a report has besides its graphs. */
 export function startReport(): void {
   addEventListener("keydown", onKey);
+  startOpen();
   turnTexts(document.querySelectorAll("header.page, .report td.when, .report .facts dd, .report .axis"));
   turnTitles(document.querySelectorAll<HTMLElement>("td.when [title], .axis [title]"));
   // The address keeps what is seen of the graphs, so that headings are gone to without it.

@@ -1,7 +1,7 @@
 import { amount } from "./amount";
-import { copy } from "./dom";
+import { copy, named } from "./dom";
 import { numbers } from "./numbers";
-import { startTheme, switchTheme } from "./theme";
+import { isPrinting, onRedraw, startTheme, switchTheme } from "./theme";
 import { toast } from "./toast";
 import { startZone } from "./zone";
 
@@ -16,6 +16,26 @@ export function startPage(): void {
   startTheme();
   startZone();
   startHead();
+  startPrinted();
+}
+
+/** On paper the address is said once: where the page came from, and the file's name and what is seen of it. */
+function startPrinted(): void {
+  const line = named("p", "", "printed");
+  document.querySelector("header.page")?.append(line);
+  onRedraw(() => {
+    if (isPrinting()) line.textContent = printed(location);
+  });
+}
+
+/** An address as paper says it: of a file its name alone, because folders are those of whoever prints. */
+export function printed({ protocol, href, pathname, hash }: Location): string {
+  const text = protocol === "file:" ? `${pathname.split("/").at(-1)}${hash}` : href;
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    return text;
+  }
 }
 
 /** Starts what the head of a page has besides its theme: a link to what is seen, and the keys. */

@@ -6,6 +6,7 @@ import { isMenuKey, onMenu, openMenu } from "../shared/menu";
 import { Pinch } from "../shared/pinch";
 import { exactly } from "../shared/search";
 import type { Moment } from "../shared/source";
+import { cutStrips, dropStrips } from "../shared/strips";
 import { isPrinting, onRedraw, switchTheme, widthOf } from "../shared/theme";
 import { Tip } from "../shared/tip";
 import { toast } from "../shared/toast";
@@ -74,6 +75,9 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     paint.resize();
     model.normalise();
     draw();
+    const top = HEAD + model.pinnedHeight;
+    if (isPrinting()) cutStrips(canvas, model.high, [top, ...model.lines.map((line) => top + line.top + line.height)]);
+    else dropStrips(canvas);
   }
 
   /* The window. */

@@ -44,6 +44,8 @@ pub struct Query {
 }
 
 /// A tree of calls or samples.
+///
+/// What it is compared with is told by `base`, `base_from` and `base_to`: other captures, another stretch of time, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// The value, by the name that `--value` takes (`value`); `None` for the one that the file shows.
@@ -58,8 +60,12 @@ pub struct Shape {
     pub hide: Option<String>,
     /// From functions to their callers (`up=1`).
     pub upwards: bool,
-    /// Captures that are compared with: they are before, those of the query after (`base`, repeated).
+    /// Captures that are compared with: they are before, those of the query after (`base`, repeated); none for the same.
     pub base: Vec<String>,
+    /// Unix nanoseconds of the first moment before (`base_from`); `None` for that of the query.
+    pub base_from: Option<i64>,
+    /// Unix nanoseconds of the moment after the last before (`base_to`); `None` for that of the query.
+    pub base_to: Option<i64>,
 }
 
 impl Default for Query {
@@ -168,17 +174,25 @@ impl Query {
                 "hide" => query.shape.hide = Some(text.to_owned()),
                 "up" => query.shape.upwards = text == "1",
                 "base" => query.shape.base.push(text.to_owned()),
+                "base_from" => query.shape.base_from = when()?,
+                "base_to" => query.shape.base_to = when()?,
                 _ => {}
             }
         }
-        match (query.from, query.to) {
-            (Some(from), Some(to)) if to <= from => Err(QueryError {
-                name: "to".to_owned(),
-                column: None,
-                message: "it is not after `from`".to_owned(),
-            }),
-            _ => Ok(query),
+        let shape = &query.shape;
+        for (name, other, from, to) in [
+            ("to", "from", query.from, query.to),
+            ("base_to", "base_from", shape.base_from, shape.base_to),
+        ] {
+            if from.zip(to).is_some_and(|(from, to)| to <= from) {
+                return Err(QueryError {
+                    name: name.to_owned(),
+                    column: None,
+                    message: format!("it is not after `{other}`"),
+                });
+            }
         }
+        Ok(query)
     }
 
     /// Returns the pairs that [`Query::of`] reads, without those that are as nobody said anything.
@@ -219,7 +233,18 @@ impl Query {
         for base in &shape.base {
             add("base", base.clone(), false);
         }
+        for (name, time) in [("base_from", shape.base_from), ("base_to", shape.base_to)] {
+            add(name, time.unwrap_or_default().to_string(), time.is_none());
+        }
         pairs
+    }
+}
+
+impl Shape {
+    /// Returns `true` if something is compared with.
+    #[must_use]
+    pub fn is_compared(&self) -> bool {
+        !self.base.is_empty() || self.base_from.is_some() || self.base_to.is_some()
     }
 }
 

@@ -24,11 +24,14 @@ fn what_is_read_is_what_is_written() {
         ("hide", "Proxy"),
         ("up", "1"),
         ("base", "1-3"),
+        ("base_from", "2026-03-14T04:50:00Z"),
+        ("base_to", "2026-03-14T04:51:00Z"),
     ];
     let query = read(&pairs).unwrap();
     assert_eq!(query.services, ["shop", "stock & co"]);
     assert_eq!(query.from, Some(1_773_463_907_604_000_000));
     assert_eq!(query.columns, ["start", "title"]);
+    assert_eq!(query.shape.base_to, Some(1_773_463_860_000_000_000));
     let written = query.pairs();
     let again: Vec<(&str, &str)> = written
         .iter()
@@ -51,6 +54,11 @@ fn wrong_texts_say_which_and_why() {
         (vec![("after", "behind")], "after"),
         (vec![("by", "colour")], "by"),
         (vec![("from", "2026-03-02"), ("to", "2026-03-01")], "to"),
+        (
+            vec![("base_from", "2026-03-02"), ("base_to", "2026-03-01")],
+            "base_to",
+        ),
+        (vec![("base_to", "17")], "base_to"),
     ] {
         let error = read(&pairs).unwrap_err();
         assert_eq!(error.name, name, "{pairs:?}");

@@ -1,5 +1,6 @@
 // What is seen has an address, and Back leads to what was seen before; what is taken out says so and comes back.
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { accessible, browse, file, json, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
@@ -39,7 +40,10 @@ await browse(async (page, open) => {
   await accessible(page, 'menu');
   const menu = await page.locator('.menu').boundingBox();
   assert.ok(Math.abs(menu.y - place[1] - 10) < 4, `${menu.y} below ${place[1]}`);
-  await page.keyboard.press('Escape');
+  // A frame with a file and a line gives them to an editor.
+  await page.evaluate(() => { Object.defineProperty(navigator, 'clipboard', { configurable: true, value: { writeText: async (text) => { window.copied = text; } } }); });
+  await page.click('.menu button:has-text("Copy file and line")');
+  assert.match(await page.evaluate(() => window.copied), new RegExp(`^${root.function.split('.').at(-2)}\\.java:\\d+$`));
   await page.keyboard.press('h');
   const frames = tree.nodes.filter((node) => node.function === root.function).length;
   assert.equal(await page.textContent('body > .toast span'), `Hidden: ${frames} frame${frames === 1 ? '' : 's'}`);
@@ -110,6 +114,62 @@ await browse(async (page, open) => {
   assert.deepEqual(await roots(), [some[0]]);
 });
 
+// What the wheel shows of a graph has an address; the row of the whole is its map, on which the window is dragged.
+await browse(async (page, open) => {
+  await open('flame.html');
+  const looked = async () => (await state(page, 'g'))?.split('_').map(Number);
+  const [x, y] = await spot(page, 0.5, 3);
+  const { x: left, width } = await page.locator('.view').boundingBox();
+  await page.mouse.move(x, y);
+  await page.keyboard.down('Control');
+  await page.mouse.wheel(0, -600);
+  await page.keyboard.up('Control');
+  await page.waitForFunction(() => location.hash.includes('g='));
+  assert.deepEqual(await looked(), [0.4375, 0.125]);
+  const drag = async (from, to) => {
+    const before = await hashOf(page);
+    await page.mouse.move(left + width * from, y - 60);
+    await page.mouse.down();
+    await page.mouse.move(left + width * to, y - 60, { steps: 4 });
+    await page.mouse.up();
+    await page.waitForFunction((before) => location.hash !== before, before);
+    await page.waitForTimeout(600);
+  };
+  const isNear = (shown, wanted) => assert.ok(shown.every((one, at) => Math.abs(one - wanted[at]) < 0.002), `${shown}`);
+  await drag(0.5, 0.6);
+  isNear(await looked(), [0.5375, 0.125]);
+  await drag(0.1, 0.3);
+  isNear(await looked(), [0.1, 0.2]);
+  const drawing = () => page.$eval('.view canvas', (canvas) => canvas.toDataURL());
+  const shown = await drawing();
+  const hash = await hashOf(page);
+  await page.goBack();
+  await page.waitForFunction((hash) => location.hash !== hash, hash);
+  isNear(await looked(), [0.5375, 0.125]);
+  await page.goto('about:blank');
+  await open('flame.html', hash);
+  await page.mouse.move(0, 0);
+  await page.waitForFunction((shown) => document.querySelector('.view canvas').toDataURL() === shown, shown);
+  // A press on the row shows the whole again.
+  await page.mouse.click(left + width * 0.9, y - 60);
+  assert.equal(await looked(), undefined);
+});
+
+// What is too narrow to be drawn, even together, is counted; and a frame that has a place gives it to an editor.
+writeFileSync(file('narrow.folded'), 'main;wide 1000000\nmain;a;b 2\nmain;c 3\n');
+traceloom('flame', file('narrow.folded'), '-o', file('narrow.html'));
+await browse(async (page, open) => {
+  await open('narrow.html');
+  assert.equal(await page.textContent('.details .beyond'), '2 frames too narrow to be drawn, together 5');
+  // On paper the address is said once, without folders.
+  await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+  assert.equal(await page.textContent('.printed'), 'narrow.html');
+  await page.evaluate(() => dispatchEvent(new Event('afterprint')));
+  await page.fill('.search', 'wi de');
+  await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+  assert.equal(await page.textContent('.printed'), 'narrow.html#s=wi de');
+});
+
 // A tip waits for the pointer to rest, is never under it, and goes with a key and with the wheel.
 await browse(async (page, open) => {
   await open('flame.html');
@@ -163,8 +223,16 @@ await browse(async (page, open) => {
   await accessible(page, 'keys');
 });
 
-// A report has keys of its own.
+// A report has keys of its own; which calls are open is in the address.
 await browse(async (page, open) => {
+  await open('report.html', '#open=2.3');
+  const opened = () => page.$$eval('td > details', (all) => all.flatMap((one, at) => (one.open ? [at + 1] : [])));
+  assert.deepEqual(await opened(), [2, 3]);
+  await page.click('td > details summary >> nth=0');
+  await page.waitForFunction(() => location.hash === '#open=1.2.3');
+  await page.goBack();
+  await page.waitForFunction(() => document.querySelectorAll('td > details[open]').length === 2);
+  await page.goto('about:blank');
   await open('report.html');
   await page.keyboard.press('?');
   assert.equal(await page.isVisible('.page-keys'), true);

@@ -139,7 +139,10 @@ await browse(async (page, open) => {
   assert.deepEqual([wide, high], [2 * 718, 2 * whole]);
   assert.equal(await page.textContent('.beyond'), '');
   await page.emulateMedia({ media: 'print' });
-  const [across, down] = await page.$eval('.timeline .view canvas', (canvas) => [canvas.clientWidth, canvas.clientHeight]);
+  // In strips, a track each: what does not fit a sheet goes on with the next one.
+  const strips = await page.$$eval('.timeline .view .strips canvas', (all) => all.map((one) => [one.clientWidth, one.clientHeight]));
+  const [across, down] = [strips[0][0], strips.reduce((sum, [, high]) => sum + high, 0)];
+  assert.ok(strips.length > 5 && strips.every(([, high]) => high < 300), `${strips}`);
   assert.ok(Math.abs(across / down - wide / high) < 0.02, `${across} by ${down} of ${wide} by ${high}`);
   await page.emulateMedia({ media: null });
   await page.evaluate(() => dispatchEvent(new Event('afterprint')));

@@ -55,6 +55,10 @@ pub(super) struct ShapeParams {
     /// The id of a capture that is compared with; may be repeated.
     #[param(explode = true)]
     base: Option<Vec<String>>,
+    /// The first moment of what is compared with, where it is another; written as `from` is.
+    base_from: Option<String>,
+    /// The moment after the last of what is compared with.
+    base_to: Option<String>,
 }
 
 /// Rows, and what was said while they were made.

@@ -173,15 +173,17 @@ pub(super) async fn flame_svg(State(http): State<Arc<Http>>, RawQuery(raw): RawQ
 )]
 pub(super) async fn diff(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery) -> Response {
     match Asked::of(raw.as_deref()).query() {
-        Ok(query) if query.shape.base.is_empty() => no_base(),
+        Ok(query) if !query.shape.is_compared() => no_base(),
         Ok(query) => answered(&http, &Question::Difference(query), Form::Rows).await,
         Err(problem) => *problem,
     }
 }
 
 fn no_base() -> Response {
-    let detail =
-        json!({"parameter": "base", "detail": "name the captures to compare with: base=1-7"});
+    let detail = json!({
+        "parameter": "base",
+        "detail": "name what to compare with: captures (base=1-7), a stretch of time (base_from, base_to), or both",
+    });
     problem(StatusCode::BAD_REQUEST, "the query cannot be read", &detail)
 }
 
@@ -283,7 +285,7 @@ pub(super) async fn page(
         return problem(StatusCode::NOT_FOUND, "there is no such page", &words);
     };
     match Asked::of(raw.as_deref()).query() {
-        Ok(query) if page == Page::Diff && query.shape.base.is_empty() => no_base(),
+        Ok(query) if page == Page::Diff && !query.shape.is_compared() => no_base(),
         Ok(query) => answered(&http, &Question::Page(page, query), Form::Page).await,
         Err(problem) => *problem,
     }
