@@ -260,6 +260,48 @@ fn what_is_no_profile_is_refused_and_stores_nothing() {
 }
 
 #[test]
+fn what_convert_writes_is_an_upload() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let recorded = scratch.path().join("recorded.pprof");
+    std::fs::write(
+        &recorded,
+        profile(scratch.path(), "main;work 30\nmain;rest 12\n"),
+    )
+    .expect("a file");
+    let bundle = scratch.path().join("bundle");
+    let to = "datakit:service=shop,language=python,env=prod";
+    stdout(&["convert", text(&recorded), text(&bundle), "--to", to]);
+    assert_eq!(own_values(&bundle), own_values(&recorded));
+    let read = |name: &str| std::fs::read(bundle.join(name)).expect("a file");
+    let event: Value = serde_json::from_slice(&read("event.json")).expect("JSON");
+    assert_eq!(event["attachments"], serde_json::json!(["auto.pprof"]));
+    assert_eq!(event["family"], "python");
+    assert_eq!(
+        event["tags_profiler"],
+        "service:shop,env:prod,language:python"
+    );
+    let collector = Collector::start(&data, &[]);
+    let parts = [
+        ("event", Some("event.json"), read("event.json")),
+        ("auto", Some("auto.pprof"), gzip(&read("auto.pprof"))),
+    ];
+    profile_id(&post(&collector.http, "", "b", &parts));
+    assert_eq!(captures(&data)[0]["service"], "shop");
+    assert_eq!(own_values(&data), own_values(&recorded));
+    let wrong = [
+        "convert",
+        text(&recorded),
+        "-o",
+        "x",
+        "--to",
+        "datakit:colour=red",
+    ];
+    let wrong = collected::run(&wrong);
+    assert_eq!(wrong.status.code(), Some(2));
+}
+
+#[test]
 fn tracers_find_the_endpoint_and_nothing_else() {
     let scratch = tempfile::tempdir().expect("a folder");
     let data = scratch.path().join("data");

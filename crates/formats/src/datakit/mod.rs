@@ -16,6 +16,7 @@
 //! ```
 
 mod bundle;
+mod event_json;
 mod grouping;
 mod http;
 mod ingest;
@@ -23,10 +24,13 @@ mod members;
 mod merge;
 mod metadata;
 mod push;
+mod raise;
 mod recorded;
 mod request;
 mod sample_labels;
 mod upload;
+
+use traceloom_model::{Capabilities, Feature, Variant};
 
 use crate::text::json::{Document, JsonLayout, JsonReader, Kind, Value};
 use crate::{Confidence, Format, Probe};
@@ -47,6 +51,29 @@ pub const FORMAT: Format = Format {
     title: "Datakit profile bundle (event.json and attachments)",
     set: Some(grouping::set),
     lower: Some(bundle::lower),
+    raise: Some(raise::raise),
+    // Facts in the document, everything else in files of pprof.
+    holds: Capabilities::of(&[
+        Feature::WideIntegers,
+        Feature::Resources,
+        Feature::Samples,
+        Feature::NegativeValues,
+        Feature::ManyValues,
+        Feature::SampleTimes,
+        Feature::SampleTracks,
+        Feature::SampleLabels,
+        Feature::Tracks,
+        Feature::ProfileHeaders,
+        Feature::SourceLines,
+        Feature::Addresses,
+        Feature::InvalidText,
+    ])
+    .with_derived(&[Feature::FrameKinds])
+    .with_variants(&[Variant::of(
+        "FACT=TEXT",
+        "what the document says of service, host, env, version, language or profile_id where the recording does not; all of \
+         these with commas between them",
+    )]),
     ..Format::BASE
 };
 

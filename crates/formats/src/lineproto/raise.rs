@@ -8,7 +8,7 @@ use traceloom_model::{
 };
 
 use super::write::{Dialect, Writer};
-use crate::points::{self, Digest, Fnv, TimeUnit};
+use crate::points::{self, Digest, Facts, Fnv, TimeUnit};
 use crate::points::{FieldValue, OwnedPoint, STRING_LIMIT};
 use crate::{Error, LeftOut, Output, RaiseOptions, Target};
 
@@ -21,19 +21,8 @@ struct Choice {
     metrics: bool,
     events: bool,
     /// Facts to use where a recording has none: `service=shop`.
-    facts: Vec<(String, String)>,
+    facts: Facts,
 }
-
-/// Facts that a variant may give.
-const FACTS: [&str; 7] = [
-    "service",
-    "host",
-    "env",
-    "version",
-    "language",
-    "format",
-    "profile_id",
-];
 
 impl Choice {
     fn of(variant: Option<&str>) -> Result<Self, Error> {
@@ -52,10 +41,7 @@ impl Choice {
                 "metrics" => choice.metrics = true,
                 "events" => choice.events = true,
                 other => {
-                    if let Some((fact, value)) = other.split_once('=')
-                        && FACTS.contains(&fact)
-                    {
-                        choice.facts.push((fact.to_owned(), value.to_owned()));
+                    if choice.facts.take(other) {
                         continue;
                     }
                     let known = "influx, guance, us, ns, samples, metrics, events, and service=TEXT, host=, env=, \
@@ -164,7 +150,7 @@ impl LineTarget<'_> {
                 if profile.format.is_empty() {
                     profile.format = source.map_or_else(String::new, format_word);
                 }
-                self.fill_facts(&mut profile);
+                self.choice.facts.fill(&mut profile);
                 let mut hash = Fnv::default();
                 for at in &rows {
                     let id = u32::try_from(*at).map(ProfileId::new).ok();
@@ -177,24 +163,6 @@ impl LineTarget<'_> {
             points.push(profile.to_points(self.choice.unit, with_samples, STRING_LIMIT));
         }
         points.into_iter().flatten().collect()
-    }
-
-    /// Fills in the facts of the variant where there are none.
-    fn fill_facts(&self, profile: &mut points::Profile) {
-        for (fact, value) in &self.choice.facts {
-            let slot = match fact.as_str() {
-                "service" => &mut profile.service,
-                "host" => &mut profile.host,
-                "env" => &mut profile.env,
-                "version" => &mut profile.version,
-                "language" => &mut profile.language,
-                "format" => &mut profile.format,
-                _ => &mut profile.profile_id,
-            };
-            if slot.is_empty() {
-                slot.clone_from(value);
-            }
-        }
     }
 
     fn point(&mut self, mut point: OwnedPoint) -> Flow {

@@ -180,6 +180,22 @@ impl EventKind {
         (source == "samples").then_some(FOLDED)
     }
 
+    /// Returns what agents of a language call the value of the event type `name` in `file`; none for a name that they
+    /// do not send.
+    #[must_use]
+    pub fn source(language: Language, file: &str, name: &str) -> Option<&'static str> {
+        let fits = |row: &&EventTypeRow| {
+            let is_named = row.event.name == name && !row.source.is_empty();
+            row.language == language && is_named && file.contains(row.file)
+        };
+        // Its own name, where a row has it so.
+        let mut rows = ROWS.iter().filter(fits);
+        let first = rows.next()?;
+        let own = std::iter::once(first).chain(rows);
+        let own = own.map(|row| row.source).find(|source| *source == name);
+        Some(own.unwrap_or(first.source))
+    }
+
     /// Returns every event type of a language, each once, in the table's order.
     #[must_use]
     pub fn of_language(language: Language) -> Vec<Self> {
@@ -324,6 +340,26 @@ mod tests {
             EventKind::of(Python, "auto.pprof", "cpu-samples", true),
             None
         );
+    }
+
+    #[test]
+    fn agents_call_events_by_their_own_names() {
+        let source = |language, file, name| EventKind::source(language, file, name);
+        assert_eq!(source(Golang, "cpu.pprof", "cpu-time"), Some("cpu"));
+        assert_eq!(source(Golang, "delta-mutex.pprof", "mutex"), Some("delay"));
+        assert_eq!(source(Golang, "delta-heap.pprof", "mutex"), None);
+        assert_eq!(source(Python, "auto.pprof", "wall-time"), Some("wall-time"));
+        assert_eq!(source(Java, "auto.pprof", "cpu-time"), Some("cpu-time"));
+        assert_eq!(source(Nodejs, "cpu.pprof", "cpu-samples"), Some("samples"));
+        // What is written is read as it was.
+        for row in &ROWS {
+            let file = format!("{}.pprof", row.file);
+            let Some(written) = EventKind::source(row.language, &file, row.event.name) else {
+                continue;
+            };
+            let read = EventKind::of(row.language, &file, written, false);
+            assert_eq!(read, Some(row.event), "{written}");
+        }
     }
 
     #[test]

@@ -240,11 +240,11 @@ pub fn profiles(recording: &Recording, with_samples: bool) -> Vec<Profile> {
 
 /// A profile, and what of the recording it is made of.
 pub(crate) struct GroupedProfile {
-    pub(super) profile: Profile,
+    pub(crate) profile: Profile,
     /// Its resource, where there is one.
     pub(super) owner: Option<usize>,
     /// Its model profiles.
-    pub(super) rows: Vec<usize>,
+    pub(crate) rows: Vec<usize>,
 }
 
 pub(crate) fn grouped(recording: &Recording, with_samples: bool) -> Vec<GroupedProfile> {
@@ -296,7 +296,12 @@ fn goes_with(recording: &Recording, row: &ModelProfile, others: &[usize]) -> boo
         .all(|other| other.time == row.time && !names(other).iter().any(|name| own.contains(name)))
 }
 
-fn setting<'r>(recording: &'r Recording, row: &'r ModelProfile, name: &str) -> Option<&'r Value> {
+/// Returns the value of a profile's setting.
+pub(crate) fn setting<'r>(
+    recording: &'r Recording,
+    row: &'r ModelProfile,
+    name: &str,
+) -> Option<&'r Value> {
     let found = row
         .settings
         .iter()

@@ -3,6 +3,7 @@
 mod complete;
 mod digest;
 mod event_type;
+mod facts;
 mod header;
 mod language;
 mod metrics;
@@ -16,8 +17,9 @@ mod span_link;
 pub(crate) use complete::{Fnv, complete};
 pub use digest::Digest;
 pub use event_type::{EventKind, value_names};
+pub(crate) use facts::Facts;
 pub use header::profiles;
-pub(crate) use header::{lower_profile, resource, settings, show};
+pub(crate) use header::{grouped, lower_profile, resource, setting, settings, show};
 pub use language::Language;
 pub use metrics::{METRICS, Metrics, all_metrics, metric_unit, metrics, missing};
 pub use name_parts::NameParts;
