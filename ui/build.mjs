@@ -38,7 +38,7 @@ async function built() {
 
 /** The app's script and style. */
 async function builtApp() {
-  const jsx = { jsx: "automatic", jsxImportSource: "preact" };
+  const jsx = { jsx: "automatic", jsxImportSource: "preact", loader: { ".html": "text" } };
   const script = await build({ ...options, ...jsx, entryPoints: [here("src/pages/app.tsx")], format: "iife" });
   const style = await build({ ...options, entryPoints: [here("src/pages/app.css")] });
   return new Map([

@@ -265,11 +265,19 @@ fn in_capture(recording: &RecordingReader<'_>, call: &Call) -> Option<(String, S
         let part = input.parts().get(part)?;
         part.part.name.split_once('/').map(|(capture, _)| capture)
     };
-    let Origin {
+    let Some(Origin {
         part,
         offset,
         index,
-    } = call.origin?;
+    }) = call.origin
+    else {
+        // A number means a call of its recording: only where that is the whole capture it means one of the capture.
+        let (first, _) = recording.document.members().next()?;
+        let capture = name(first)?;
+        let parts = (0..input.parts().len()).filter(|&part| name(part) == Some(capture));
+        let is_whole = parts.eq(recording.document.members().map(|(part, _)| part));
+        return is_whole.then(|| (capture.to_owned(), format!("#{}", call.id.0)));
+    };
     let part = recording.document.input_part(part)?;
     let capture = name(part)?;
     let first = (0..part).find(|&other| name(other) == Some(capture));

@@ -112,6 +112,11 @@ fn calls() {
     run("calls.mjs", &[SHOP]);
 }
 
+#[test]
+fn call() {
+    run("call.mjs", &[SHOP]);
+}
+
 /// Captures of every producer.
 const CAPTURES: [&str; 12] = [
     "datakit/dk_ddtrace_python.pprof",

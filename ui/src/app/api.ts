@@ -84,8 +84,25 @@ export interface Call {
   method: string | null;
   status: string;
   error: boolean;
+  /** Its trace across processes. */
+  trace?: string | null;
   counters?: Record<string, number>;
   attributes?: Record<string, unknown>;
+}
+
+/** Stands for a capture where a call is looked for in all of them. */
+export const EVERY = "-";
+
+/** The capture of a call and its name there; of one that only its trace names, that. */
+export function placeOf(call: Call): { capture: string; id: string } | undefined {
+  if (call.capture) return { capture: call.capture.id, id: call.capture.call };
+  return call.trace ? { capture: EVERY, id: call.trace } : undefined;
+}
+
+/** The question for a call with its spans. */
+export function callQuestion(place: { capture: string; id: string }, more: string): string {
+  const capture = place.capture === EVERY ? "" : `capture=${encodeURIComponent(place.capture)}&`;
+  return `calls/${encodeURIComponent(place.id)}?${capture}${more}`;
 }
 
 /** A call with everything in it. */
@@ -108,14 +125,15 @@ export interface Span {
   depth: number;
   below: number;
   function: string;
-  start_ns: number;
-  end_ns: number;
+  /** From the start of the call, to the nanosecond; what began 1970 is known to a quarter of a microsecond. */
+  offset_ns: number;
+  duration_ns: number;
   self_ns: number;
   failed: boolean;
   /** The kind of work, or that it is the program's own. */
   category?: string;
   own_code?: boolean;
-  attributes: { name: string; value: unknown; at_ns: number | null; from?: string }[];
+  attributes: { name: string; value: unknown; offset_ns?: number; from?: string }[];
   exceptions?: {
     class: string;
     message: string | null;

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { amount, counted, grouped, percent } from "../shared/amount";
 import { parts } from "../shared/names";
 
-import type { Call, CallDetail } from "./api";
+import { type Call, type CallDetail, callQuestion, placeOf } from "./api";
 import { counterText, titleOf, valueText } from "./call_columns";
 import { Link, Said, useAnswer } from "./frame";
 import { Icicle } from "./icicle";
@@ -37,13 +37,18 @@ export function CellBar(props: { text: string; share: number; kind?: string }): 
 }
 
 /** The pane. */
-export function CallPane(props: { call: Call; units: Record<string, string>; close: () => void }): JSX.Element {
+export function CallPane(props: {
+  call: Call;
+  units: Record<string, string>;
+  /** The address of its page. */
+  page: string | undefined;
+  close: () => void;
+}): JSX.Element {
   const { call } = props;
   const capture = call.capture?.id ?? "";
   const id = call.capture?.call ?? call.id;
-  const asked = useAnswer<CallDetail>(
-    call.capture && `calls/${encodeURIComponent(id)}?capture=${encodeURIComponent(capture)}&spans=${MOST_SPANS}`,
-  );
+  const place = placeOf(call);
+  const asked = useAnswer<CallDetail>(place && callQuestion(place, `spans=${MOST_SPANS}`));
   const detail = asked.answer?.rows[0];
   const spans = detail?.spans ?? [];
   const own = ownTimes(spans, (span) => span.function).filter(({ ns }) => ns > 0);
@@ -54,7 +59,7 @@ export function CallPane(props: { call: Call; units: Record<string, string>; clo
     <aside class="pane" aria-label="The call">
       <section>
         <div class="row">
-          <h2 class="title grow">{titleOf(call)}</h2>
+          <h2 class="title grow">{props.page ? <Link to={props.page}>{titleOf(call)}</Link> : titleOf(call)}</h2>
           <button type="button" class="btn icon" onClick={props.close} aria-label="Close">
             <Icon name="close" />
           </button>
@@ -94,11 +99,13 @@ export function CallPane(props: { call: Call; units: Record<string, string>; clo
             </div>
           )}
         </div>
-        <p class="sm">
-          <Link to={`/draw?view=flame&${scope}`}>Flame graph</Link> ·{" "}
-          <Link to={`/draw?view=timeline&${scope}`}>Timeline</Link> ·{" "}
-          <Link to={`/draw?view=report&${scope}`}>Report</Link>, of its capture {capture}
-        </p>
+        {capture && (
+          <p class="sm">
+            <Link to={`/draw?view=flame&${scope}`}>Flame graph</Link> ·{" "}
+            <Link to={`/draw?view=timeline&${scope}`}>Timeline</Link> ·{" "}
+            <Link to={`/draw?view=report&${scope}`}>Report</Link>, of its capture {capture}
+          </p>
+        )}
         <Said problem={asked.problem} messages={asked.answer?.messages} />
         {asked.isAsking && <p class="dim">Reading its spans…</p>}
         {detail && detail.left_out > 0 && (
@@ -114,8 +121,7 @@ export function CallPane(props: { call: Call; units: Record<string, string>; clo
           </h3>
           <Icicle
             spans={spans}
-            start={detail?.start_ns ?? call.start}
-            end={(detail?.start_ns ?? call.start) + (detail?.duration_ns ?? call.duration)}
+            length={detail?.duration_ns ?? call.duration}
             level={9}
             what={`${counted(spans.length, "span")} over time; the table below has where their time went`}
           />

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { amount, counted, grouped } from "../shared/amount";
 import { type Address, go } from "./address";
 import type { Call, Overview, Service } from "./api";
+import { callPage } from "./call";
 import { columnOf, columnsOf, USUAL } from "./call_columns";
 import { type CallPages, useCallPages } from "./call_pages";
 import { CallPane } from "./call_pane";
@@ -416,14 +417,22 @@ export function CallsPage({ address }: { address: Address }): JSX.Element {
               longest={longest}
               isBusy={isAsking}
               look={(first, last) => list?.look(Math.max(first - arrived.length, 0), last - arrived.length)}
-              open={open}
+              open={(call) =>
+                keyOf(call) === address.of("sel") ? go(callPage(call, address) ?? address.with({})) : open(call)
+              }
               order={(name) => go(address.with({ sort: sort === `-${name}` ? name : `-${name}` }))}
               move={move}
             />
           )}
         </main>
         {selected && (
-          <CallPane key={keyOf(selected)} call={selected} units={units} close={() => go(address.with({ sel: "" }))} />
+          <CallPane
+            key={keyOf(selected)}
+            call={selected}
+            units={units}
+            page={callPage(selected, address)}
+            close={() => go(address.with({ sel: "" }))}
+          />
         )}
       </div>
     </div>

@@ -44,7 +44,8 @@ export function Top({ address }: { address: Address }): JSX.Element {
   const here = (to: string) => {
     const [path, query] = to.split("?");
     const view = new URLSearchParams(query).get("view");
-    return address.page === path && (!view || address.of("view") === view);
+    const at = address.page.startsWith("/call/") ? "/calls" : address.page;
+    return at === path && (!view || address.of("view") === view);
   };
   const to = (page: string, kept: readonly string[]) => {
     const [path, query] = page.split("?");

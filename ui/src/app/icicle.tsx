@@ -18,15 +18,15 @@ const DEEPEST = 40;
 /** The picture. */
 export function Icicle(props: {
   spans: readonly Span[];
-  start: number;
-  end: number;
+  /** Nanoseconds of the call. */
+  length: number;
   /** Pixels of a level. */
   level: number;
   what: string;
   selected?: number | undefined;
   select?: ((span: Span) => void) | undefined;
 }): JSX.Element {
-  const { spans, start, end, level } = props;
+  const { spans, length, level } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
   const [, setRound] = useState(0);
@@ -42,7 +42,7 @@ export function Icicle(props: {
       watch.disconnect();
     };
   }, []);
-  const x = (ns: number) => ((ns - start) / Math.max(end - start, 1)) * width;
+  const x = (ns: number) => (ns / Math.max(length, 1)) * width;
   useEffect(() => {
     const g = canvas.current?.getContext("2d");
     if (!g || !canvas.current || !width) return;
@@ -56,7 +56,7 @@ export function Icicle(props: {
     const drawn = new Array<number>(levelsDrawn).fill(-1);
     for (const span of spans) {
       if (span.depth >= levelsDrawn) continue;
-      const [left, right] = [Math.max(x(span.start_ns), 0), Math.min(x(span.end_ns), width)];
+      const [left, right] = [Math.max(x(span.offset_ns), 0), Math.min(x(span.offset_ns + span.duration_ns), width)];
       if (right <= drawn[span.depth]! + 0.25 || right < 0 || left > width) continue;
       const top = span.depth * level;
       const wide = Math.max(right - left - (right - left > 3 ? 1 : 0), 0.5);
@@ -78,7 +78,7 @@ export function Icicle(props: {
     const depth = Math.floor((event.clientY - box.top) / level);
     const at = event.clientX - box.left;
     const under = spans.filter(
-      (span) => span.depth === depth && x(span.start_ns) <= at + 1 && x(span.end_ns) >= at - 1,
+      (span) => span.depth === depth && x(span.offset_ns) <= at + 1 && x(span.offset_ns + span.duration_ns) >= at - 1,
     );
     if (under[0]) props.select(under[0]);
   };

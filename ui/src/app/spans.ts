@@ -44,4 +44,37 @@ export function ownTimes(
 
 /** Own time in databases. */
 export const databaseTime = (spans: readonly Span[]): number =>
-  spans.filter(({ category }) => category === "db" || category === "orm").reduce((sum, span) => sum + span.self_ns, 0);
+  spans.filter(({ category }) => category === "db").reduce((sum, span) => sum + span.self_ns, 0);
+
+/** An exception, with the lines of its stack. */
+export interface Thrown {
+  class: string;
+  message: string;
+  stack: string[];
+}
+
+/** Reads what Java prints of an exception: itself, then what caused it. */
+function printed(text: string): Thrown[] {
+  return text.split(/\nCaused by: /).map((one) => {
+    const [head = "", ...stack] = one.split("\n").map((line) => line.trim());
+    const colon = head.indexOf(": ");
+    return {
+      class: colon < 0 ? head : head.slice(0, colon),
+      message: colon < 0 ? "" : head.slice(colon + 2),
+      stack: stack.filter(Boolean),
+    };
+  });
+}
+
+/** The exception that a span ended with, then its causes: as it was recorded, else out of the text that names it. */
+export function exceptionsOf(span: Span): Thrown[] {
+  const place = (file: string | null, line: number | null) => (file ? `(${file}${line ? `:${line}` : ""})` : "");
+  const recorded = (span.exceptions ?? []).map((one) => ({
+    class: one.class,
+    message: one.message ?? "",
+    stack: one.stack.map(({ function: name, file, line }) => `at ${name}${place(file, line)}`),
+  }));
+  if (recorded.length) return recorded;
+  const texts = span.attributes.filter(({ name, from }) => name === "exception" && !from);
+  return texts.flatMap(({ value }) => (typeof value === "string" ? printed(value) : []));
+}

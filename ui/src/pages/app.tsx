@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Address, onAddress } from "../app/address";
+import { CallPage } from "../app/call";
 import { CallsPage } from "../app/calls";
 import { CapturesPage } from "../app/captures";
 import { DrawPage } from "../app/draw";
@@ -15,6 +16,7 @@ function App() {
     document.title = `${page} · traceloom`;
   }, [address]);
   const page = () => {
+    if (address.page.startsWith("/call/")) return <CallPage key={address.page} address={address} />;
     switch (address.page) {
       case "/calls":
         return <CallsPage address={address} />;

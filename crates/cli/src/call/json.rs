@@ -117,6 +117,8 @@ impl PrintedTree<'_> {
 
     fn span_json(&self, place: PrintedSpan, work: SpanWork<'_>) -> Option<Value> {
         let span = self.span(place.row)?;
+        // Readers with numbers of 53 bits know how long something took, but not when it began to the nanosecond.
+        let begin = self.root().map_or(span.start, |root| root.start);
         let attributes: Vec<_> = span
             .attributes
             .iter()
@@ -125,6 +127,9 @@ impl PrintedTree<'_> {
                 let value = attribute_json::as_json(self.recording, &attribute.value);
                 let mut shown =
                     json!({"name": name, "value": value, "at_ns": attribute.at, "order": order});
+                if let Some(at) = attribute.at {
+                    shown["offset_ns"] = json!(at.saturating_sub(begin));
+                }
                 if let Some(giver) = self.giver(attribute, true) {
                     shown["from"] = json!(giver);
                 }
@@ -136,6 +141,8 @@ impl PrintedTree<'_> {
             "function": self.name(&span, true),
             "start_ns": span.start,
             "end_ns": span.end,
+            "offset_ns": span.start.saturating_sub(begin),
+            "duration_ns": span.duration(),
             "self_ns": self.own(place.row),
             "failed": span.status == SpanStatus::Error,
             "attributes": attributes,

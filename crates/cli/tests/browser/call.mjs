@@ -1,0 +1,193 @@
+// One call: every number of its page is of what `call --json` prints.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { accessible, browse, file, json, nanoseconds, pushed, serve, traceloom } from './browser.mjs';
+
+const [shop] = process.argv.slice(2);
+const near = (text, value) => assert.ok(value ? Math.abs(nanoseconds(text) / value - 1) < 0.006 : text === '0', `${text} for ${value}`);
+const share = (text, part, whole) => assert.ok(Math.abs(parseFloat(text) - (100 * part) / whole) < 0.06, `${text} for ${part} of ${whole}`);
+const cells = (page, rows) => page.$$eval(rows, (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent.trim())));
+const figure = (page, name) => page.locator('.callhead .figs > div', { hasText: name }).locator('b').textContent();
+
+/** What functions on a path took, by the path. */
+function paths(spans) {
+  const sums = new Map();
+  const path = [];
+  for (const span of spans) {
+    path.length = span.depth;
+    path.push(span.function);
+    const sum = sums.get(path.join('\n')) ?? { name: span.function, total: 0, self: 0, times: 0 };
+    sum.total += span.end_ns - span.start_ns;
+    sum.self += span.self_ns;
+    sum.times += 1;
+    sums.set(path.join('\n'), sum);
+  }
+  return [...sums.values()];
+}
+
+/** Two services, and a call from one to the other. */
+function trace() {
+  const at = (ms) => String((1_790_000_000_000 + ms) * 1_000_000);
+  const span = (spanId, parentSpanId, name, from, to) => ({ traceId: '0123456789abcdef0123456789abcdef', spanId, parentSpanId, name, kind: 2, startTimeUnixNano: at(from), endTimeUnixNano: at(to) });
+  const of = (service, spans) => ({ resource: { attributes: [{ key: 'service.name', value: { stringValue: service } }] }, scopeSpans: [{ spans }] });
+  return { resourceSpans: [of('front', [span('00000000000000a1', '', 'GET /basket', 0, 100)]), of('stock', [span('00000000000000b1', '00000000000000a1', 'GET /stock', 20, 70)])] };
+}
+
+await serve(async ({ cdt, origin, data }) => {
+  traceloom('send', shop, '--to', cdt, '--service', 'shop');
+  const all = json('calls', data, '--json', '--sort=-duration');
+  const most = all.toSorted((a, b) => b.calls - a.calls)[0];
+  const failed = all.find(({ error }) => error);
+  const detail = (row) => json('call', '--json', `${data}#${row.capture.id}`, row.capture.call)[0];
+  const page_of = (row, query = '') => `${origin}/call/${row.capture.id}/${row.capture.call}${query}`;
+
+  await browse(async (page) => {
+    // From the list: the row, its pane, its page, and along the list.
+    await page.goto(`${origin}/calls?svc=shop&sort=-duration`);
+    await page.locator('tr[data-row]').first().click();
+    await page.getByRole('complementary', { name: 'The call' }).getByRole('link', { name: all[0].title }).click();
+    await page.waitForURL(/\/call\//);
+    await page.getByText(`1 of ${all.length} by duration`).waitFor();
+    await page.getByRole('button', { name: 'The next call' }).click();
+    await page.getByText(`2 of ${all.length} by duration`).waitFor();
+    assert.ok(new URL(page.url()).pathname.endsWith(`/${all[1].capture.call}`));
+    await page.getByRole('heading', { level: 1, name: all[1].title }).waitFor();
+    await page.goBack();
+    await page.getByText(`1 of ${all.length} by duration`).waitFor();
+
+    // Key figures.
+    await page.goto(page_of(most));
+    const call = detail(most);
+    const { spans } = call;
+    await page.getByRole('tab', { name: 'Tree' }).waitFor();
+    near(await figure(page, 'duration'), call.duration_ns);
+    assert.equal(await figure(page, 'spans'), String(call.all_spans));
+    assert.equal(await figure(page, 'statements'), String(call.sql.reduce((sum, { times }) => sum + times, 0)));
+    near(await figure(page, 'paused'), call.suspended_ns);
+    const database = spans.filter(({ category }) => category === 'db').reduce((sum, { self_ns }) => sum + self_ns, 0);
+    near(await figure(page, 'database'), database);
+
+    // The tree, every node of it.
+    await page.getByRole('combobox', { name: 'Hide under' }).selectOption('0');
+    for (let round = 0; round < 40; round++) {
+      const closed = page.locator('.tree tr[aria-expanded=false] .tw').first();
+      if (!(await closed.count())) break;
+      await closed.click();
+    }
+    const nodes = paths(spans);
+    const rows = await cells(page, '.tree tbody tr');
+    assert.equal(rows.length, nodes.length);
+    for (const [name, total, part, self, times] of rows) {
+      const node = nodes.find((node) => {
+        const method = node.name.split('(')[0].split('.').at(-1);
+        return name.startsWith(method) && times === String(node.times) && Math.abs(nanoseconds(total) / node.total - 1) < 0.006;
+      });
+      assert.ok(node, `${name} ${total} × ${times}`);
+      near(self, node.self);
+      share(part, node.total, call.duration_ns);
+    }
+    await accessible(page, 'Tree');
+
+    // Callers and callees of a function that is pressed.
+    const list = spans.find(({ category }) => category === 'orm').function.split('.').at(-1);
+    await page.locator('.tree tbody tr', { hasText: list }).first().click();
+    const around = page.getByRole('region', { name: 'Callers and callees' });
+    await around.getByText('called by').waitFor();
+    await around.getByText('executeQuery').waitFor();
+    await page.goBack();
+
+    // Bottom-up begins with the functions that took most by themselves.
+    const own = new Map();
+    for (const span of spans) own.set(span.function, (own.get(span.function) ?? 0) + span.self_ns);
+    const [first] = [...own].sort((a, b) => b[1] - a[1]);
+    await page.getByRole('tab', { name: 'Bottom-up' }).click();
+    const up = (await cells(page, '.tree tbody tr'))[0];
+    assert.ok(up[0].startsWith(first[0].split('.').at(-1)), up[0]);
+    near(up[1], first[1]);
+    near(up[3], first[1]);
+
+    // Hotspots: kinds of work, and their functions.
+    await page.getByRole('tab', { name: 'Hotspots' }).click();
+    await page.locator('.grp').first().waitFor();
+    const kinds = new Map();
+    for (const span of spans) kinds.set(span.category ?? 'own', (kinds.get(span.category ?? 'own') ?? 0) + span.self_ns);
+    const groups = await cells(page, '.grp');
+    assert.equal(groups.length, kinds.size);
+    const byTime = [...kinds.values()].sort((a, b) => b - a);
+    for (const [at, group] of groups.entries()) near(group[1], byTime[at]);
+    assert.equal((await cells(page, 'main tbody tr:not(.grp)')).length, own.size);
+    await accessible(page, 'Hotspots');
+
+    // The flame graph is that of pages: its functions are those of the call.
+    await page.getByRole('tab', { name: 'Flame graph' }).click();
+    await page.getByRole('button', { name: 'Functions' }).click();
+    const rowsOfFlame = await cells(page, '.flame .rows tbody tr');
+    assert.ok(rowsOfFlame.some((row) => row.some((cell) => cell.startsWith(first[0].split('.').at(-1)))), rowsOfFlame.join('\n'));
+    assert.equal(rowsOfFlame.length, own.size);
+    await accessible(page, 'Flame graph');
+
+    // What the end waited for comes to the length of the call.
+    await page.goto(page_of(most, '?view=path'));
+    await page.locator('.c-bar').waitFor({ state: 'attached' });
+    const steps = await cells(page, 'main tbody tr');
+    const sum = steps.reduce((sum, row) => sum + parseFloat(row[3].replace('< ', '')), 0);
+    assert.ok(Math.abs(sum - 100) < 1, `${sum} %`);
+
+    // Statements by shape.
+    await page.getByRole('tab', { name: 'SQL' }).click();
+    await page.locator('main code').first().waitFor();
+    const statements = await cells(page, 'main tbody tr');
+    assert.equal(statements.length, call.sql.length);
+    for (const [at, [time, part, times, text]] of statements.entries()) {
+      near(time, call.sql[at].time_ns);
+      share(part, call.sql[at].time_ns, call.duration_ns);
+      assert.equal(times, String(call.sql[at].times));
+      assert.equal(text, call.sql[at].sql.trim());
+    }
+
+    // Everything that was recorded.
+    const recorded = spans.flatMap(({ attributes }) => attributes);
+    await page.getByRole('tab', { name: `Parameters ${recorded.length}` }).click();
+    await page.waitForFunction((count) => document.querySelectorAll('main tbody tr').length === count, recorded.length);
+    await page.getByRole('textbox', { name: 'Find in this call' }).fill('web.url');
+    await page.waitForFunction((count) => document.querySelectorAll('main tbody tr').length === count, recorded.filter(({ name, value }) => `${name} ${value}`.includes('web.url')).length);
+    await accessible(page, 'Parameters');
+
+    // An exception with what caused it.
+    await page.goto(page_of(failed, '?view=exceptions'));
+    const thrown = detail(failed).spans.flatMap(({ attributes }) => attributes).find(({ name }) => name === 'exception').value;
+    const shown = await page.locator('.thrown b').allTextContents();
+    assert.deepEqual(shown, [/^[\w.]+/, /(?<=Caused by: )[\w.]+/].map((name) => name.exec(thrown)[0]));
+    assert.ok((await page.locator('.thrown').nth(1).textContent()).startsWith('caused by'));
+    const frames = (await page.locator('.thrown pre').allTextContents()).join('\n').split('\n');
+    assert.deepEqual(frames, thrown.split('\n').map((line) => line.trim()).filter((line) => /^(at|\.\.\.) /.test(line)));
+    await accessible(page, 'Exceptions');
+
+    // Its thread, drawn as timelines are.
+    await page.goto(page_of(failed, '?view=thread'));
+    const timeline = page.frameLocator('iframe.draw').locator('.timeline > script').first();
+    await timeline.waitFor({ state: 'attached' });
+    assert.ok((await timeline.textContent()).includes(`"${failed.thread}"`));
+
+    // A trace that crosses two services.
+    const path = file('trace.json');
+    writeFileSync(path, JSON.stringify(trace()));
+    pushed(path, origin);
+    const front = json('calls', data, '--json').find(({ method }) => method === 'GET /basket');
+    // By its number, and by its trace where a number could mean several.
+    await page.goto(`${page_of({ capture: { id: front.capture.id, call: encodeURIComponent(front.capture.call) } })}`);
+    await page.getByRole('heading', { level: 1, name: 'GET /basket' }).waitFor();
+    await page.goto(page_of({ capture: { id: '-', call: front.trace } }, '?view=trace'));
+    await page.getByRole('cell', { name: 'stock', exact: true }).waitFor();
+    const services = await cells(page, 'main tbody tr');
+    assert.deepEqual(services.map(([, service, , took]) => [service, took]), [['front', '100 ms'], ['stock', '50 ms']]);
+  }, { origin, viewport: { width: 1440, height: 900 } });
+
+  await browse(async (page) => {
+    await page.goto(page_of(most));
+    await page.getByRole('tab', { name: 'Tree' }).waitFor();
+    const { width } = await page.evaluate(() => ({ width: document.documentElement.scrollWidth }));
+    assert.equal(width, 390);
+    await accessible(page, 'A call on a phone');
+  }, { origin, viewport: { width: 390, height: 844 }, hasTouch: true });
+});

@@ -1,0 +1,19 @@
+/* The flame graph of pages, as a part of a page of the app. */
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import markup from "../../../crates/analysis/assets/flame.html";
+import type { Held } from "../flame/data";
+import { startFlame } from "../flame/input";
+
+/** The part; what it remembers stands behind the address's `#`. */
+export function FlamePart({ held }: { held: Held[] }): JSX.Element {
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!place.current) return;
+    // The part's own markup, without any data.
+    place.current.innerHTML = markup.replace("{{id}}", "").replace("{{data}}", "null");
+    const part = place.current.querySelector<HTMLElement>("[data-part]");
+    if (part) startFlame(part, held);
+  }, [held]);
+  return <div class="part" ref={place} />;
+}
