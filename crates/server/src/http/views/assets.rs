@@ -19,7 +19,13 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
     img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Addresses of pages; what they show is the script's.
-const PAGES: [&str; 5] = ["/", "/calls", "/call/{capture}/{call}", "/captures", "/draw"];
+const PAGES: [&str; 5] = [
+    "/",
+    "/calls",
+    "/call/{capture}/{call}",
+    "/captures",
+    "/draw",
+];
 
 pub(super) fn routes() -> Router<Arc<Http>> {
     let frame = || async { asset("text/html; charset=utf-8", FRAME) };
