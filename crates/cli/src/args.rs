@@ -115,7 +115,7 @@ impl Common {
 }
 
 /// The names of all commands, for hints about what was mistyped.
-pub(crate) const COMMANDS: [&str; 29] = [
+pub(crate) const COMMANDS: [&str; 30] = [
     "info",
     "dump",
     "check",
@@ -138,6 +138,7 @@ pub(crate) const COMMANDS: [&str; 29] = [
     "send",
     "attach",
     "push",
+    "command",
     "token",
     "captures",
     "export",

@@ -8,7 +8,7 @@ use serde_json::json;
 use traceloom_input::captures::{
     Capture, CaptureId, Captures, DEFAULT, DataFolder, SessionEnd, State,
 };
-use traceloom_server::{Request, ask};
+use traceloom_server::{Request, ask, uuid};
 
 use crate::Outcome;
 use crate::args::{Common, Data, reads_nothing};
@@ -274,6 +274,13 @@ fn as_json(capture: &Capture) -> serde_json::Value {
             "stored_bytes": part.n_stored,
         })
     });
+    let commands = capture.commands.iter().map(|command| {
+        json!({
+            "id": uuid(command.id),
+            "command": command.word,
+            "succeeded": command.succeeded,
+        })
+    });
     let closed_ns = match &capture.state {
         State::Closed(SessionEnd { at_ns, .. }) => Some(at_ns),
         _ => None,
@@ -291,6 +298,7 @@ fn as_json(capture: &Capture) -> serde_json::Value {
         "revision": capture.revision,
         "pinned": capture.pinned,
         "parts": parts.collect::<Vec<_>>(),
+        "commands": commands.collect::<Vec<_>>(),
         "doubts": capture.doubts,
     })
 }

@@ -77,6 +77,9 @@ pub(crate) enum Command {
     Attach(crate::attach::Options),
     /// Send files to a collector as they are.
     Push(crate::push::Options),
+    /// Have the agent of an open connection write a heap dump, a thread dump or a list of its threads.
+    #[command(name = "command")]
+    Diagnose(crate::agent_command::Options),
     /// Make, list and revoke tokens of a collector's HTTP side.
     Token(crate::token::Options),
     /// List what a collector received: who sent it, when, how much.
@@ -138,6 +141,7 @@ impl Args {
             Some(Command::Send(options)) => crate::send::run(&options),
             Some(Command::Attach(options)) => crate::attach::run(&options),
             Some(Command::Push(options)) => crate::push::run(&options),
+            Some(Command::Diagnose(options)) => crate::agent_command::run(&options),
             Some(Command::Token(options)) => crate::token::run(&options),
             Some(Command::Captures(options)) => crate::captures::run(&options),
             Some(Command::Export(options)) => crate::export::run(&options),

@@ -3,6 +3,7 @@
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
 mod acknowledged;
+mod agent_command;
 mod answers;
 mod args;
 mod asked;

@@ -76,7 +76,7 @@ fn requests(path: &str, common: &Common) -> anyhow::Result<Vec<PostRequest>> {
                 _ => vec![bytes],
             };
             requests.extend(bodies.into_iter().map(|body| PostRequest {
-                path: route,
+                path: route.to_owned(),
                 content_type: kind,
                 body,
             }));

@@ -5,16 +5,19 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use jiff::Timestamp;
 use traceloom_formats::{cdt, heph, tptp};
 use traceloom_input::captures::DEFAULT;
-use traceloom_server::{Answers, HttpOptions, Listen, Reload, SealRules, Stop, TlsOptions, serve};
+use traceloom_server::{
+    Answers, HttpOptions, Level, Listen, LogEvent, Reload, SealRules, Stop, TlsOptions, serve,
+};
 
 use crate::Outcome;
 use crate::args::Common;
 use crate::demo::Demo;
 use crate::serve_config::with_environment;
-use crate::streams::{message, stdout};
+use crate::streams::{error_row, message, stdout};
 
 /// Collect what agents send, and lose nothing that was acknowledged.
 ///
@@ -94,6 +97,8 @@ pub(crate) struct Options {
     #[command(flatten)]
     seal: SealFlags,
     #[command(flatten)]
+    log: LogFlags,
+    #[command(flatten)]
     _common: Common,
 }
 
@@ -116,6 +121,61 @@ struct SealFlags {
     /// Size of the log in KiB; beyond, what has been in it for the longest is sealed.
     #[arg(long, value_name = "N", default_value_t = 512 << 10)]
     log_kib: u64,
+}
+
+/// What the collector says on standard error while it runs.
+#[derive(Args)]
+#[command(next_help_heading = "Messages")]
+struct LogFlags {
+    /// Form of messages: sentences, or a JSON object a line with `time`, `level` and `message`. With `json`, the lines of listeners on
+    /// standard output are objects too.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+    /// Least level of messages: `debug` has every connection and every refusal.
+    #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = level)]
+    log_level: Level,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+impl LogFormat {
+    /// Prints a message. What clients named in it begins no line of its own.
+    fn say(self, event: &LogEvent) {
+        match self {
+            Self::Json => error_row(&row(event)),
+            Self::Text => {
+                let fields = event.fields.iter();
+                let fields: String = fields
+                    .map(|(name, value)| format!(" {name}={value:?}"))
+                    .collect();
+                message!("{}{fields}", event.text);
+            }
+        }
+    }
+}
+
+/// Returns a message as JSON.
+fn row(event: &LogEvent) -> serde_json::Value {
+    let mut row = serde_json::Map::new();
+    row.insert("time".to_owned(), Timestamp::now().to_string().into());
+    row.insert("level".to_owned(), event.level.name().into());
+    row.insert("message".to_owned(), event.text.clone().into());
+    for (name, value) in &event.fields {
+        row.insert((*name).to_owned(), value.clone().into());
+    }
+    row.into()
+}
+
+fn level(name: &str) -> Result<Level, String> {
+    let found = Level::ALL.into_iter().find(|level| level.name() == name);
+    found.ok_or_else(|| {
+        let names = Level::ALL.map(Level::name).join(", ");
+        format!("there is no level `{name}`; there are {names}")
+    })
 }
 
 impl SealFlags {
@@ -252,18 +312,24 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         crate::interrupt::reload_with(move || reload.now());
     }
     let data = settings.data.display().to_string();
+    let format = options.log.log_format;
     let mut listening = |line: &str| {
         let mut out = stdout();
+        let shown = match format {
+            LogFormat::Text => line.to_owned(),
+            LogFormat::Json => row(&LogEvent::new(Level::Info, line)).to_string(),
+        };
         // A reader of standard output that went away is no reason to stop collecting.
-        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+        let _ = writeln!(out, "{shown}").and_then(|()| out.flush());
         if let Some(demo) = &mut demo {
             demo.send_to(line);
         }
     };
     let counts = serve(&settings, &stop, &mut listening, &mut |event| {
-        message!("{event}");
+        format.say(event);
     })?;
-    message!("stopped: {} (data folder {data})", counts.sentence());
+    let stopped = format!("stopped: {} (data folder {data})", counts.sentence());
+    format.say(&LogEvent::new(Level::Info, stopped));
     Ok(Outcome::Done)
 }
 
@@ -309,6 +375,7 @@ fn collector(options: &Options) -> traceloom_server::Options {
         grace: Duration::from_secs(options.grace),
         seal: options.seal.rules(),
         tls,
+        log_level: options.log.log_level,
         settings: settings_json(options),
     }
 }
@@ -323,6 +390,8 @@ fn settings(options: &Options) -> Vec<(&'static str, toml::Value)> {
     let namespaces = options.refuse_namespace.clone();
     let number =
         |number: u64| i64::try_from(number).map_or(toml::Value::from(i64::MAX), Into::into);
+    let log_format = options.log.log_format.to_possible_value();
+    let log_format = log_format.map(|value| value.get_name().to_owned());
     let settings = [
         ("data", text(&options.data.to_string_lossy())),
         ("cdt", text(&options.cdt.to_string())),
@@ -340,6 +409,11 @@ fn settings(options: &Options) -> Vec<(&'static str, toml::Value)> {
         ("seal-kib", number(options.seal.seal_kib)),
         ("seal-seconds", number(options.seal.seal_seconds)),
         ("log-kib", number(options.seal.log_kib)),
+        (
+            "log-format",
+            text(log_format.as_deref().unwrap_or_default()),
+        ),
+        ("log-level", text(options.log.log_level.name())),
     ];
     let path = |path: &Option<PathBuf>| {
         let path = path.as_deref();

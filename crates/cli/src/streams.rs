@@ -24,6 +24,19 @@ pub(crate) fn error_line(line: fmt::Arguments<'_>) {
     let _ = io::stderr().lock().write_all(line.as_bytes());
 }
 
+/// Prints a row of JSON on standard error; characters that act on a terminal leave as escapes of JSON.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "every structured message passes here"
+)]
+pub(crate) fn error_row(row: &serde_json::Value) {
+    let mut line = String::new();
+    escape(&row.to_string(), &mut '\0', &mut line);
+    line.push('\n');
+    // As for `error_line`.
+    let _ = io::stderr().lock().write_all(line.as_bytes());
+}
+
 /// Prints what the command line was refused for, or the help that was asked for.
 ///
 /// # Errors

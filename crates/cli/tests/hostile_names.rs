@@ -391,7 +391,7 @@ const DRIVEN_APART: &[&str] = &[
 
 /// Commands that talk to a collector or show its data.
 const OF_COLLECTORS: &[&str] = &[
-    "serve", "send", "attach", "push", "token", "captures", "export", "log",
+    "serve", "send", "attach", "push", "command", "token", "captures", "export", "log",
 ];
 
 /// Commands that show nothing that a capture or a client said.

@@ -5,14 +5,17 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use traceloom_formats::protocol::{Ending, Protocol, Session, SessionOptions};
 use traceloom_input::captures::{CaptureId, Event};
 use traceloom_log::{Position, Refused};
 
+use crate::agent_commands::{AgentOrder, LiveAgents};
+use crate::audit::Actor;
 use crate::counts::ListenerCounts;
 use crate::journal::{Journal, unix_ns};
+use crate::observer::Observer;
 use crate::tls::Socket;
 
 /// Bytes of a connection that wait for being understood or stored.
@@ -30,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) journal: Arc<Journal>,
     pub(crate) counts: Arc<ListenerCounts>,
     pub(crate) unwanted: Vec<String>,
+    pub(crate) agents: Arc<LiveAgents>,
+    pub(crate) observer: Observer,
 }
 
 pub(crate) struct Connection {
@@ -51,6 +56,16 @@ pub(crate) struct Connection {
     /// The sender's end is gone without having been closed.
     reset: bool,
 }
+
+/// Endings of sessions that were refused: what came is none of the protocol, or not wanted.
+const REFUSED: [&str; 6] = [
+    "no_request",
+    "unknown_handle",
+    "unknown_stream",
+    "unwanted_namespace",
+    "no_packet",
+    "no_trace",
+];
 
 /// The connection was lost.
 const LOST: Ending = Ending {
@@ -92,15 +107,28 @@ impl Connection {
         // Answers are small and due at once.
         let _ = self.socket.tcp().set_nodelay(true);
         let mut progress = self.shared.journal.progress();
+        let name = self.shared.protocol.captures.name;
+        let fields = [
+            ("listener", name.to_owned()),
+            ("capture", self.id.to_string()),
+            ("peer", peer.clone()),
+        ];
+        let observer = &self.shared.observer;
+        observer.connection("connection opened", &fields);
         let opened = Event::Opened {
             protocol: self.shared.protocol.captures.number,
             at_ns: unix_ns(),
-            peer,
+            peer: peer.clone(),
         };
         if self.shared.journal.event(self.id, &opened).await.is_err() {
             return self.shared.counts.ended.add("storage_failed");
         }
-        let ending = self.exchange(&mut progress, &mut stop).await;
+        let live = self.shared.agents.clone();
+        let mut orders = live.connected(self.id);
+        let ending = self
+            .exchange(&mut progress, &mut stop, &mut orders.receiver)
+            .await;
+        drop(orders);
         self.socket.say_goodbye();
         let closed = Event::Closed {
             at_ns: unix_ns(),
@@ -110,6 +138,18 @@ impl Connection {
         // Nothing more can be said in a log that failed.
         let _ = self.shared.journal.event(self.id, &closed).await;
         self.shared.counts.ended.add(ending.reason);
+        let observer = &self.shared.observer;
+        let [listener, capture, peer_field] = fields;
+        let fields = [
+            listener,
+            capture,
+            peer_field,
+            ("reason", ending.reason.to_owned()),
+        ];
+        observer.connection("connection ended", &fields);
+        if REFUSED.contains(&ending.reason) {
+            observer.refused(Actor::peer(&peer, None), name, ending.reason);
+        }
     }
 
     /// Moves bytes until the session ends.
@@ -117,6 +157,7 @@ impl Connection {
         &mut self,
         progress: &mut watch::Receiver<u64>,
         stop: &mut watch::Receiver<bool>,
+        orders: &mut mpsc::Receiver<AgentOrder>,
     ) -> Ending {
         let mut closing: Option<(Ending, Instant)> = None;
         loop {
@@ -175,6 +216,7 @@ impl Connection {
                     }
                 }
                 _ = progress.changed(), if waits_for_log => {}
+                Some(order) = orders.recv(), if closing.is_none() => self.command(order),
                 () = timer => self.session.tick(self.start.elapsed()),
                 _ = stop.changed(), if !stopping => {}
             }
@@ -221,6 +263,31 @@ impl Connection {
         self.window.copy_within(used..self.filled, 0);
         self.filled -= used;
         self.count();
+    }
+
+    /// Has a command sent to the agent.
+    fn command(&mut self, order: AgentOrder) {
+        let Self {
+            shared,
+            id,
+            session,
+            in_flight,
+            full,
+            ..
+        } = self;
+        let taken = session.command(order.id, order.word, &mut |entry| {
+            let submitted = shared
+                .journal
+                .submit(*id, entry.stream, entry.kind, entry.bytes);
+            match submitted {
+                Ok(position) => in_flight.push_back(position),
+                // The session keeps it, and stores it before the next request.
+                Err(_) => *full = true,
+            }
+            submitted.is_ok()
+        });
+        // Whoever asked may be gone.
+        let _ = order.answer.send(taken);
     }
 
     /// Stores what is left behind the last whole request; returns `false` if there is no room yet.

@@ -10,7 +10,9 @@
 //! ([`traceloom_formats::protocol`]); what becomes of it on disk is the log's ([`traceloom_log`]). Nothing here knows
 //! a format.
 
+mod agent_commands;
 mod attach;
+mod audit;
 mod ballast;
 mod connection;
 mod counts;
@@ -20,6 +22,8 @@ mod files;
 mod http;
 mod journal;
 mod latencies;
+mod log_events;
+mod observer;
 mod post;
 mod posts;
 mod push;
@@ -28,6 +32,7 @@ mod seal;
 mod send;
 mod serve;
 mod session_ids;
+mod settings;
 mod stop;
 #[cfg(test)]
 mod tests;
@@ -35,6 +40,7 @@ mod tls;
 mod tokens;
 mod zorka_agent;
 
+pub use agent_commands::uuid;
 pub use attach::{
     AttachOptions, CommandQueue, Commands, PlayOptions, PlayedTrace, attach, commands, play,
 };
@@ -42,12 +48,14 @@ pub use counts::{Counter, Counts, CountsByReason, ListenerCounts, SealCounts, Tl
 pub use error::Error;
 pub use http::document as openapi;
 pub use latencies::Latencies;
-pub use post::{PostOptions, PostRequest, post};
+pub use log_events::{Level, LogEvent};
+pub use post::{PostOptions, PostRequest, post, post_once};
 pub use push::{PushFile, PushOptions, Pushed, push};
 pub use questions::{Answers, Page, PartOf, Question};
 pub use seal::{Request, SealLog, SealRules, Sealer, ask};
 pub use send::{Ledger, SendOptions, Sent, Streams, send};
-pub use serve::{HttpOptions, Listen, Options, check, serve};
+pub use serve::serve;
+pub use settings::{HttpOptions, Listen, Options, check};
 pub use stop::Stop;
 pub use tls::{Reload, TlsClient, TlsOptions};
 pub use tokens::{Right, StoredToken, Tokens};

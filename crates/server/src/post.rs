@@ -45,7 +45,7 @@ pub struct PostOptions {
 #[derive(Clone, Debug)]
 pub struct PostRequest {
     /// Its path.
-    pub path: &'static str,
+    pub path: String,
     /// What its body is.
     pub content_type: &'static str,
     /// Its body.
@@ -76,11 +76,27 @@ pub fn post(options: &PostOptions, requests: &[PostRequest]) -> Result<(), Error
     })
 }
 
+/// Posts a request once, and returns the body of the answer.
+///
+/// # Errors
+/// When the collector cannot be reached, refuses it, or the answer is lost.
+pub fn post_once(options: &PostOptions, request: &PostRequest) -> Result<Vec<u8>, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(|error| Error::new(format!("no runtime: {error}")))?;
+    match runtime.block_on(attempt(options, request)) {
+        Ok(body) => Ok(body),
+        Err(Failed::Refused(error)) => Err(error),
+        Err(Failed::Later(reason, _)) => Err(Error::new(reason)),
+    }
+}
+
 async fn deliver(options: &PostOptions, request: &PostRequest) -> Result<(), Error> {
     let until = Instant::now() + options.patience;
     loop {
         match attempt(options, request).await {
-            Ok(()) => return Ok(()),
+            Ok(_) => return Ok(()),
             Err(Failed::Refused(error)) => return Err(error),
             Err(Failed::Later(reason, wait)) => {
                 let next = Instant::now() + wait.unwrap_or(WAIT);
@@ -93,7 +109,7 @@ async fn deliver(options: &PostOptions, request: &PostRequest) -> Result<(), Err
     }
 }
 
-async fn attempt(options: &PostOptions, request: &PostRequest) -> Result<(), Failed> {
+async fn attempt(options: &PostOptions, request: &PostRequest) -> Result<Vec<u8>, Failed> {
     let to = options.to;
     let lost = |error: &dyn std::fmt::Display| {
         Failed::Later(format!("the connection to {to} broke: {error}"), None)
@@ -119,12 +135,12 @@ async fn exchange(
     socket: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     options: &PostOptions,
     request: &PostRequest,
-) -> Result<(), Failed> {
+) -> Result<Vec<u8>, Failed> {
     let lost = |error: &dyn std::fmt::Display| {
         let sentence = format!("the connection to {} broke: {error}", options.to);
         Failed::Later(sentence, None)
     };
-    let mut built = Request::post(request.path)
+    let mut built = Request::post(&*request.path)
         .header(HOST, &options.host)
         .header(CONTENT_TYPE, request.content_type);
     if let Some(token) = &options.token {
@@ -142,14 +158,14 @@ async fn exchange(
         Err(_) => return Err(lost(&io::Error::from(io::ErrorKind::TimedOut))),
     };
     let status = answer.status();
-    if status.is_success() {
-        return Ok(());
-    }
     let wait = answer.headers().get(RETRY_AFTER);
     let wait = wait.and_then(|wait| wait.to_str().ok()?.parse().ok());
     let body = http_body_util::Limited::new(answer.into_body(), MOST).collect();
     let said = timeout(ANSWER, body).await.ok().and_then(Result::ok);
     let said = said.map(|said| said.to_bytes()).unwrap_or_default();
+    if status.is_success() {
+        return Ok(said.to_vec());
+    }
     let sentence = format!(
         "the collector answers {status}: {}",
         String::from_utf8_lossy(&said).trim()

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::{SocketAddr, UdpSocket};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,138 +11,32 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_rustls::server::TlsStream;
-use traceloom_formats::protocol::Protocol;
 use traceloom_input::captures::DataFolder;
 
+use crate::agent_commands::LiveAgents;
+use crate::audit::{Actor, Audit, AuditFile};
 use crate::connection::{Connection, Shared};
 use crate::counts::ListenerCounts;
 use crate::datagrams::DatagramListener;
 use crate::http::{self, Agents, Http, Uploads};
 use crate::journal::Journal;
+use crate::log_events::{EventLog, Level, LogEvent, PrintedEvents};
+use crate::observer::Observer;
 use crate::posts::Posts;
-use crate::questions::Answers;
-use crate::seal::{SealRules, SealThread, Told};
+use crate::seal::{SealThread, Told};
 use crate::session_ids::SessionIds;
-use crate::tls::{Socket, TlsKeys, TlsOptions, handshake};
+use crate::settings::{HttpOptions, Listen, Options, check, tls_keys};
+use crate::tls::{Socket, TlsKeys, handshake};
 use crate::tokens::Tokens;
 use crate::{Counts, Error, Stop, files};
 
-/// How to run a collector.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Its data folder.
-    pub data: PathBuf,
-    /// Where it listens.
-    pub listeners: Vec<Listen>,
-    /// Where datagrams are received, in protocols that have them.
-    pub datagrams: Vec<Listen>,
-    /// Where HTTP is spoken.
-    pub http: Option<HttpOptions>,
-    /// OpenTelemetry's exporters over gRPC, if they are listened to.
-    pub otlp_grpc: Option<HttpOptions>,
-    /// Bytes that an upload may have.
-    pub upload_bytes: u64,
-    /// Who answers questions about what was received.
-    pub answers: Option<Answers>,
-    /// It may listen where other machines reach it, although senders do not say who they are.
-    pub allow_remote: bool,
-    /// Connections at a time.
-    pub connections: usize,
-    /// Namespaces whose senders are told to stop.
-    pub unwanted: Vec<String>,
-    /// Time that connections have for their end once the collector is asked to stop.
-    pub grace: Duration,
-    /// When captures are sealed, and how long they are kept.
-    pub seal: SealRules,
-    /// Keys of the listeners that speak TLS.
-    pub tls: Option<TlsOptions>,
-    /// The settings as an operator knows them, by name; pages show them.
-    pub settings: serde_json::Value,
-}
-
-/// A listener.
-#[derive(Clone, Debug)]
-pub struct Listen {
-    /// What is spoken.
-    pub protocol: &'static Protocol,
-    /// Where.
-    pub address: SocketAddr,
-    /// It speaks TLS.
-    pub tls: bool,
-}
-
-/// The HTTP side.
-#[derive(Clone, Debug)]
-pub struct HttpOptions {
-    /// Where it listens.
-    pub address: SocketAddr,
-    /// It speaks TLS.
-    pub tls: bool,
-    /// Requests need a token on this machine too; from other machines they always do.
-    pub requires_token: bool,
-}
-
-/// What a collector says while it runs, a line each.
+/// Takes a line for each listener.
 type Say<'s> = dyn FnMut(&str) + 's;
+/// Takes what an operator should know.
+type SayEvent<'s> = dyn FnMut(&LogEvent) + 's;
 
-/// Checks settings before anything is made or opened.
-///
-/// # Errors
-/// When other machines would reach what does not ask who they are, a data folder is none, or TLS has no usable keys.
-pub fn check(options: &Options) -> Result<(), Error> {
-    tls_keys(options)?;
-    let asks_for_certificates = options
-        .tls
-        .as_ref()
-        .is_some_and(|tls| tls.client_ca.is_some());
-    for listener in options.listeners.iter().chain(&options.datagrams) {
-        let address = listener.address;
-        let is_known = listener.tls && asks_for_certificates;
-        if !address.ip().is_loopback() && !options.allow_remote && !is_known {
-            return Err(Error::new(format!(
-                "{address} can be reached from other machines, and senders of {} do not say who they are: \
-                 --tls-client-ca asks them for certificates, and --allow-remote listens there all the same",
-                listener.protocol.captures.name
-            )));
-        }
-    }
-    for http in options.http.iter().chain(&options.otlp_grpc) {
-        let is_known = http.address.ip().is_loopback() || (http.tls && asks_for_certificates);
-        if !is_known && !has_token(&options.data)? {
-            return Err(Error::new(format!(
-                "{} can be reached from other machines, and there is no token: `traceloom token add NAME --data {}` makes one",
-                http.address,
-                options.data.display()
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Reads the keys for TLS, if any listener speaks it.
-fn tls_keys(options: &Options) -> Result<Option<TlsKeys>, Error> {
-    let listeners = options
-        .listeners
-        .iter()
-        .map(|listener| (listener.address, listener.tls));
-    let http = options.http.iter().chain(&options.otlp_grpc);
-    let http = http.map(|http| (http.address, http.tls));
-    let speaks = listeners.chain(http).find(|(_, tls)| *tls);
-    match (&options.tls, speaks) {
-        (Some(tls), _) => TlsKeys::load(tls).map(Some),
-        (None, None) => Ok(None),
-        (None, Some((address, _))) => Err(Error::new(format!(
-            "{address} is to speak TLS, and has no certificate: --tls-cert and --tls-key name one"
-        ))),
-    }
-}
-
-/// Returns `true` if a data folder has a token; one that is not there yet has none.
-fn has_token(data: &Path) -> Result<bool, Error> {
-    if !data.exists() {
-        return Ok(false);
-    }
-    Ok(!Tokens::open(&DataFolder::open(data)?)?.list().is_empty())
+fn warn(text: impl Into<String>) -> LogEvent {
+    LogEvent::new(Level::Warn, text)
 }
 
 /// Collects until `stop`, and returns what it did.
@@ -157,9 +50,14 @@ pub fn serve(
     options: &Options,
     stop: &Stop,
     listening: &mut Say<'_>,
-    event: &mut Say<'_>,
+    event: &mut SayEvent<'_>,
 ) -> Result<Arc<Counts>, Error> {
     check(options)?;
+    let event = &mut |told: &LogEvent| {
+        if told.level >= options.log_level {
+            event(told);
+        }
+    };
     let keys = tls_keys(options)?.map(Arc::new);
     let folder = DataFolder::create(&options.data)?;
     let tokens = Tokens::open(&folder)?;
@@ -170,17 +68,20 @@ pub fn serve(
         options.seal.segment_bytes(),
     )?;
     if let Some(torn) = &recovered.torn {
-        event(&format!(
-            "segment {} ended in {} bytes of an interrupted write at offset {:#x}, which nobody was told was safe",
-            torn.segment, torn.bytes, torn.offset
+        event(&LogEvent::new(
+            Level::Info,
+            format!(
+                "segment {} ended in {} bytes of an interrupted write at offset {:#x}, which nobody was told was safe",
+                torn.segment, torn.bytes, torn.offset
+            ),
         ));
     }
     let connections = files::allow(options.connections);
     if connections < options.connections {
-        event(&format!(
+        event(&warn(format!(
             "the system lets this process open files for {connections} connections, not {}; `ulimit -Hn` raises that",
             options.connections
-        ));
+        )));
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -188,8 +89,19 @@ pub fn serve(
     let runtime = runtime.map_err(|error| Error::new(format!("no threads: {error}")))?;
     let journal = Arc::new(journal);
     let counts = Arc::new(Counts::default());
+    let (log, printed) = EventLog::new(options.log_level);
+    let failures = log.clone();
+    let audit = Audit::start(AuditFile::of(folder.path()), move |failed| {
+        failures.say(Level::Warn, || warn(failed));
+    })?;
+    let audit = Arc::new(audit);
+    let observer = Observer {
+        log,
+        audit: audit.clone(),
+    };
     let collector = Collector {
         options,
+        observer,
         connections,
         ids: Arc::new(SessionIds::new(recovered.incarnation)),
         journal: journal.clone(),
@@ -205,10 +117,12 @@ pub fn serve(
         recovered.incarnation,
         journal.clone(),
         counts.clone(),
+        audit,
         Box::new(move |what| drop(tell.send(what))),
     )?;
+    let said = Said { told, printed };
     let ended =
-        runtime.block_on(collector.run(tokens, posts, stop, (tell_reload, told), listening, event));
+        runtime.block_on(collector.run(tokens, posts, stop, (tell_reload, said), listening, event));
     drop(sealing);
     // Tasks hold the log: they are gone when this returns.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -227,8 +141,15 @@ pub fn serve(
     }
 }
 
+/// What threads and sessions say.
+struct Said {
+    told: mpsc::UnboundedReceiver<Told>,
+    printed: PrintedEvents,
+}
+
 struct Collector<'o> {
     options: &'o Options,
+    observer: Observer,
     /// Connections at a time, as far as the system allows.
     connections: usize,
     ids: Arc<SessionIds>,
@@ -245,6 +166,13 @@ enum Purpose {
 }
 
 impl Purpose {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Session(shared) => shared.protocol.captures.name,
+            Self::Requests(_, _, version) => version.name(),
+        }
+    }
+
     fn counts(&self) -> &ListenerCounts {
         match self {
             Self::Session(shared) => &shared.counts,
@@ -284,12 +212,17 @@ async fn secure(
     socket: TcpStream,
     mut stop: watch::Receiver<bool>,
     counts: &ListenerCounts,
+    refused: impl FnOnce(&str),
 ) -> Option<TlsStream<TcpStream>> {
     let done = tokio::select! {
         done = handshake(keys, alpn, socket) => done,
         _ = stop.wait_for(|stopped| *stopped) => Err("collector_stopped"),
     };
-    done.map_err(|reason| counts.refused.add(reason)).ok()
+    let done = done.map_err(|reason| {
+        counts.refused.add(reason);
+        refused(reason);
+    });
+    done.ok()
 }
 
 /// Returns a listening socket and its address.
@@ -307,14 +240,15 @@ impl Collector<'_> {
         tokens: Tokens,
         posts: Posts,
         stop: &Stop,
-        (tell, mut told): (mpsc::UnboundedSender<Told>, mpsc::UnboundedReceiver<Told>),
+        (tell, mut said): (mpsc::UnboundedSender<Told>, Said),
         listening: &mut Say<'_>,
-        event: &mut Say<'_>,
+        event: &mut SayEvent<'_>,
     ) -> Result<(), Error> {
         let mut ended = Ok(());
         let mut accepting = JoinSet::new();
         let (connected, mut connections) = mpsc::channel(16);
         let mut send_to = Vec::new();
+        let live_agents = Arc::<LiveAgents>::default();
         for listener in &self.options.listeners {
             let protocol = listener.protocol;
             let name = protocol.captures.name;
@@ -333,6 +267,8 @@ impl Collector<'_> {
                 journal: self.journal.clone(),
                 counts: self.counts.listener(name),
                 unwanted: self.options.unwanted.clone(),
+                agents: live_agents.clone(),
+                observer: self.observer.clone(),
             });
             let purpose = Purpose::Session(shared);
             let scheme = if listener.tls { "s" } else { "" };
@@ -352,6 +288,8 @@ impl Collector<'_> {
             uploads: Arc::new(Uploads::new(self.options.upload_bytes)),
             posts: Arc::new(posts),
             agents: Arc::new(Agents::default()),
+            live_agents,
+            observer: self.observer.clone(),
             bodies: http::room_for_bodies(),
             looks: http::turns_to_look(),
             data: self.options.data.clone(),
@@ -400,7 +338,10 @@ impl Collector<'_> {
             tokio::select! {
                 Some((purpose, keys, socket, peer)) = connections.recv() => {
                     if sessions.len() >= self.connections {
-                        purpose.counts().refused.add("too_many_connections");
+                        let reason = "too_many_connections";
+                        purpose.counts().refused.add(reason);
+                        let who = Actor::peer(&peer.to_string(), None);
+                        self.observer.refused(who, purpose.name(), reason);
                         continue;
                     }
                     purpose.counts().sessions.add(1);
@@ -414,7 +355,11 @@ impl Collector<'_> {
                             let task = sessions.spawn(async move {
                                 let socket = match keys {
                                     None => Some(Socket::Plain(socket)),
-                                    Some(keys) => secure(&keys, None, socket, stop.clone(), &shared.counts).await.map(Socket::from),
+                                    Some(keys) => {
+                                        let name = shared.protocol.captures.name;
+                                        let refused = |reason: &str| shared.observer.refused(Actor::peer(&peer.to_string(), None), name, reason);
+                                        secure(&keys, None, socket, stop.clone(), &shared.counts, refused).await.map(Socket::from)
+                                    }
                                 };
                                 if let Some(socket) = socket {
                                     let connection = Connection::new(shared, id, socket, seed);
@@ -431,7 +376,8 @@ impl Collector<'_> {
                                 match keys {
                                     None => http::converse(routes, version, socket, peer, stop).await,
                                     Some(keys) => {
-                                        if let Some(socket) = secure(&keys, version.alpn(), socket, stop.clone(), &http.counts).await {
+                                        let refused = |reason: &str| http.observer.refused(Actor::peer(&peer.to_string(), None), version.name(), reason);
+                                        if let Some(socket) = secure(&keys, version.alpn(), socket, stop.clone(), &http.counts, refused).await {
                                             http::converse(routes, version, socket, peer, stop).await;
                                         }
                                     }
@@ -442,8 +388,9 @@ impl Collector<'_> {
                     }
                 }
                 Some(ended) = sessions.join_next_with_id() => self.ended(ended, &mut running, event),
-                Some(told) = told.recv() => match told {
-                    Told::Event(text) => event(&text),
+                Some(told) = said.printed.next() => event(&told),
+                Some(told) = said.told.recv() => match told {
+                    Told::Event(text) => event(&warn(text)),
                     Told::Failed(error) => {
                         ended = Err(error);
                         break;
@@ -464,10 +411,10 @@ impl Collector<'_> {
                     None => break,
                 },
                 () = tokio::time::sleep_until(until) => {
-                    event(&format!(
+                    event(&warn(format!(
                         "{} connections did not end in time and are cut; what they were told is safe is safe",
                         sessions.len()
-                    ));
+                    )));
                     break;
                 }
             }
@@ -475,13 +422,19 @@ impl Collector<'_> {
         sessions.shutdown().await;
         for thread in receiving {
             if thread.join().is_err() {
-                event("a bug in traceloom ended the receiver of datagrams: please report it");
+                event(&LogEvent::new(
+                    Level::Error,
+                    "a bug in traceloom ended the receiver of datagrams: please report it",
+                ));
             }
         }
         http.uploads
             .sweep(&self.journal, "collector_stopped", true)
             .await;
         http.posts.sweep(true).await;
+        while let Some(told) = said.printed.pending() {
+            event(&told);
+        }
         ended
     }
 
@@ -549,7 +502,7 @@ impl Collector<'_> {
         &self,
         ended: Result<(tokio::task::Id, ()), tokio::task::JoinError>,
         running: &mut HashMap<tokio::task::Id, (String, Arc<ListenerCounts>)>,
-        event: &mut Say<'_>,
+        event: &mut SayEvent<'_>,
     ) {
         let (task, panicked) = match &ended {
             Ok((task, ())) => (*task, false),
@@ -558,8 +511,9 @@ impl Collector<'_> {
         let known = running.remove(&task);
         if let (true, Some((what, counts))) = (panicked, known) {
             counts.ended.add("bug");
-            event(&format!(
-                "a bug in traceloom ended {what}; the others go on: please report it"
+            event(&LogEvent::new(
+                Level::Error,
+                format!("a bug in traceloom ended {what}; the others go on: please report it"),
             ));
         }
     }

@@ -128,6 +128,7 @@ fn start_of(protocol: &'static Protocol, connections: usize) -> Running {
         grace: Duration::from_secs(5),
         seal: SealRules::default(),
         tls: None,
+        log_level: crate::Level::Info,
         settings: serde_json::Value::Null,
     };
     let stop = Stop::default();
@@ -141,7 +142,7 @@ fn start_of(protocol: &'static Protocol, connections: usize) -> Running {
             tell.send(address).expect("somebody waits");
         };
         let ended = serve(&options, &asked, &mut listening, &mut |event| {
-            events.push(event.to_owned());
+            events.push(event.text.clone());
         });
         (ended, events)
     });
@@ -238,6 +239,7 @@ fn one_collector_uses_a_folder_and_none_listens_to_other_machines() {
         grace: Duration::ZERO,
         seal: SealRules::default(),
         tls: None,
+        log_level: crate::Level::Info,
         settings: serde_json::Value::Null,
     };
     let stop = Stop::default();

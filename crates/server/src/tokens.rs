@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use traceloom_input::captures::DataFolder;
 
 use crate::Error;
+use crate::audit::{Actor, AuditFile, AuditLine};
 use crate::journal::unix_ns;
 
 /// What a token allows.
@@ -105,9 +106,13 @@ impl Tokens {
     /// Returns whom a token was made for; `None` for one that is not known.
     #[must_use]
     pub fn owner(&self, token: &str) -> Option<String> {
-        let hash = blake3::hash(token.as_bytes());
+        self.owner_of(&blake3::hash(token.as_bytes()))
+    }
+
+    /// Returns whom the token of a hash was made for.
+    pub(crate) fn owner_of(&self, hash: &blake3::Hash) -> Option<String> {
         self.fresh(|list| {
-            let found = list.iter().find(|stored| stored.hash == hash);
+            let found = list.iter().find(|stored| stored.hash == *hash);
             found.map(|stored| stored.name.clone())
         })
     }
@@ -135,6 +140,7 @@ impl Tokens {
             hash: blake3::hash(token.as_bytes()),
         });
         write(&self.path, &list)?;
+        self.audit("token_added", name)?;
         Ok(token)
     }
 
@@ -150,7 +156,14 @@ impl Tokens {
             return Ok(false);
         }
         write(&self.path, &list)?;
+        self.audit("token_revoked", name)?;
         Ok(true)
+    }
+
+    fn audit(&self, what: &'static str, name: &str) -> Result<(), Error> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let line = AuditLine::new(Actor::this_user(), what, name, "done");
+        AuditFile::of(folder).append(&line, true)
     }
 
     /// Looks at the tokens as they are in the file now. One that cannot be read allows nothing.

@@ -96,7 +96,7 @@ impl Collector {
             let mut line = String::new();
             out.read_line(&mut line).expect("a line");
             let found = line
-                .split([' ', ',', ';', '\n'])
+                .split([' ', ',', ';', '"', '\n'])
                 .find(|word| word.starts_with(begin) && word.contains(has));
             found.unwrap_or_else(|| panic!("{line}")).to_owned()
         };

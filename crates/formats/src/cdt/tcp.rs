@@ -101,7 +101,7 @@ pub struct Granted {
 }
 
 /// Words of diagnostic commands.
-const DIAGNOSTICS: [&[u8]; 3] = [b"heap", b"td", b"top"];
+pub(super) const DIAGNOSTICS: &[&str] = &["heap", "td", "top"];
 
 /// Reads a length-prefixed field.
 fn field<'a>(cursor: &mut Cursor<'a>, what: &'static str) -> Result<&'a [u8], Error> {
@@ -253,7 +253,7 @@ impl<'a> Command<'a> {
                 return Ok(None);
             }
             let word = cursor.bytes(length, "diagnostic command")?;
-            if !DIAGNOSTICS.contains(&word) {
+            if !DIAGNOSTICS.iter().any(|known| known.as_bytes() == word) {
                 return Ok(None);
             }
             commands.push((id, word));

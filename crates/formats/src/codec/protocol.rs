@@ -127,6 +127,20 @@ pub trait Session: Send {
     /// Returns the number of units received and the number of those acknowledged; in a protocol without
     /// acknowledgements, of those known to be safe.
     fn units(&self) -> (u64, u64);
+
+    /// Sends the command `word` to the sender as soon as the protocol lets it, and has that stored.
+    ///
+    /// # Errors
+    /// When it cannot be sent; then nothing is.
+    fn command(
+        &mut self,
+        id: [u8; 16],
+        word: &str,
+        keep: &mut Keep<'_>,
+    ) -> Result<(), CommandRefusal> {
+        let _ = (id, word, keep);
+        Err(CommandRefusal::NotSpoken)
+    }
 }
 
 /// How a protocol's datagrams are received.
@@ -167,6 +181,30 @@ pub struct Ending {
     pub orderly: bool,
 }
 
+/// A command that a sender was asked to carry out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentCommand {
+    /// Its random id.
+    pub id: [u8; 16],
+    /// What was asked for.
+    pub word: String,
+    /// The result; `None` before the sender reports it.
+    pub succeeded: Option<bool>,
+}
+
+/// Why a session takes no command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandRefusal {
+    /// The protocol has no commands.
+    NotSpoken,
+    /// The protocol has these commands alone.
+    UnknownWord(&'static [&'static str]),
+    /// Too many commands are not sent yet.
+    TooMany,
+    /// The session is ending.
+    Ending,
+}
+
 /// Puts the entries of one session together, in their order.
 pub trait Assemble: Send {
     /// Takes an entry; returns the number of the part that its bytes belong to: data, or what is no request.
@@ -180,6 +218,11 @@ pub trait Assemble: Send {
 
     /// Returns what was received and not understood, a sentence each.
     fn doubts(&self) -> &[String];
+
+    /// Returns the commands that the sender was asked to carry out, in their order.
+    fn commands(&self) -> &[AgentCommand] {
+        &[]
+    }
 }
 
 /// A part of an assembled session.

@@ -6,7 +6,7 @@ use std::io;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use traceloom_formats::protocol::{CaptureRules, Identity};
+use traceloom_formats::protocol::{AgentCommand, CaptureRules, Identity};
 use traceloom_formats::{info, warn};
 use traceloom_log::{Position, Recovered, Snapshot};
 use traceloom_model::Note;
@@ -100,6 +100,8 @@ pub struct Capture {
     pub pinned: bool,
     /// The streams.
     pub parts: Vec<CapturePart>,
+    /// Commands that its sender was asked to carry out.
+    pub commands: Vec<AgentCommand>,
     /// What was not understood, a sentence each.
     pub doubts: Vec<String>,
 }
@@ -265,8 +267,10 @@ impl CaptureBuilder {
         let names = self.part_names();
         let identity = self.identity();
         let mut doubts = self.doubts;
+        let mut commands = Vec::new();
         if let Some(assemble) = &self.assemble {
             doubts.extend_from_slice(assemble.doubts());
+            commands.extend_from_slice(assemble.commands());
         }
         let (revision, sealed) = sealed.map_or((0, Vec::new()), |manifest| {
             (manifest.revision, manifest.parts)
@@ -309,6 +313,7 @@ impl CaptureBuilder {
             revision,
             pinned: self.pinned,
             parts,
+            commands,
             doubts,
         }
     }

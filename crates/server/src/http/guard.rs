@@ -13,7 +13,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::views::SECRET;
-use super::{Http, refusal};
+use super::{Http, Peer, refusal};
+use crate::audit::Actor;
 use crate::tokens::Right;
 
 /// Lets a request through whose host, origin and token may ask for what needs `right`.
@@ -32,6 +33,9 @@ pub(super) async fn check(
         None => next.run(request).await,
         Some((reason, status, sentence)) => {
             http.counts.refused.add(reason);
+            let on = format!("{} {}", request.method(), request.uri().path());
+            let who = actor(&http, &request);
+            http.observer.refused(who, &on, reason);
             let mut refused = refusal(status, sentence);
             if status == StatusCode::UNAUTHORIZED {
                 let scheme = header::HeaderValue::from_static("Bearer");
@@ -43,6 +47,18 @@ pub(super) async fn check(
             refused
         }
     }
+}
+
+/// Returns who sent a request: its address, and the name of its token or that of its session.
+pub(super) fn actor(http: &Http, request: &Request) -> Actor {
+    let peer = request.extensions().get::<Peer>();
+    let peer = peer.map_or_else(String::new, |peer| peer.0.to_string());
+    let headers = request.headers();
+    let token = match token(headers) {
+        Some(token) => http.tokens.owner(&token),
+        None => http.sessions.of(headers).and_then(|one| one.owner(http)),
+    };
+    Actor::peer(&peer, token)
 }
 
 /// Why a request was refused, for routes that say it in their protocol's words.

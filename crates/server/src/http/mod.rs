@@ -29,8 +29,10 @@ use axum::routing::{get, head, post, put};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
+use crate::agent_commands::LiveAgents;
 use crate::counts::ListenerCounts;
 use crate::journal::Journal;
+use crate::observer::Observer;
 use crate::posts::Posts;
 use crate::questions::Answers;
 use crate::session_ids::SessionIds;
@@ -70,10 +72,13 @@ pub(crate) struct Http {
     pub(crate) requires_token: bool,
     /// Only this machine reaches it.
     pub(crate) is_loopback: bool,
+    pub(crate) observer: Observer,
     pub(crate) uploads: Arc<Uploads>,
     pub(crate) posts: Arc<Posts>,
     /// Sessions of Zorka's agents.
     pub(crate) agents: Arc<Agents>,
+    /// Agents whose connection is open.
+    pub(crate) live_agents: Arc<LiveAgents>,
     /// Room for bodies that are being received, in KiB.
     pub(crate) bodies: Arc<Semaphore>,
     /// Turns of messages that are looked at.
@@ -129,10 +134,18 @@ pub(crate) fn routes(http: &Arc<Http>) -> Router {
     let senders = senders.route_layer(guarded(Some(Right::Upload)));
     // Agents have keys and sessions where other senders have a header with a token.
     let agents = zorka::routes().route_layer(guarded(None));
+    // Who is on this machine is not its operator.
+    let strict = Arc::new(Http {
+        requires_token: true,
+        ..http.as_ref().clone()
+    });
+    let guard = from_fn_with_state((strict, Some(Right::Write)), guard::check);
+    let commands = views::commands().route_layer(guard);
     let otlp = otlp::routes().route_layer(guarded(Some(Right::Upload)));
     health
         .merge(read)
         .merge(upload)
+        .merge(commands)
         .merge(senders)
         .merge(agents)
         .merge(otlp::in_own_words(otlp))

@@ -5,7 +5,7 @@ use std::io;
 
 use traceloom_input::captures::{CaptureId, Event, Manifest, SealReason};
 
-use super::{Request, SealFailure, Sealer, failed};
+use super::{Audited, Request, SealFailure, Sealer, failed};
 
 impl Sealer {
     /// Returns the decisions that operators ask for. What cannot be done is an event.
@@ -13,41 +13,57 @@ impl Sealer {
         let mut decisions = Vec::new();
         for request in requests {
             let (Request::Pin(id) | Request::Unpin(id) | Request::Delete(id)) = request;
-            let tracked = self.sessions.get(id).map(|tracked| &tracked.builder);
-            let is_known = tracked.is_some() || self.revisions.contains_key(id);
-            if !is_known || self.deleted.contains_key(id) {
-                self.events.push(format!("there is no capture {id}"));
-                continue;
-            }
-            let may_go_on = id.incarnation() == self.incarnation
-                && tracked.is_some_and(|builder| !builder.is_closed());
-            let decision = match request {
-                Request::Delete(_) if may_go_on => {
-                    self.events
-                        .push(format!("capture {id} is being sent, and is not deleted"));
-                    continue;
-                }
-                Request::Delete(_) => Event::Deleted { at_ns, asked: true },
-                Request::Pin(_) | Request::Unpin(_)
-                    if tracked.is_some_and(|builder| !builder.can_seal()) =>
-                {
-                    self.events.push(format!(
-                        "capture {id} is not understood, and cannot be pinned"
-                    ));
-                    continue;
-                }
-                Request::Pin(_) => Event::Seal {
-                    at_ns,
-                    why: SealReason::Pin,
+            let n_events = self.events.len();
+            decisions.extend(self.decide(request, *id, at_ns));
+            let refused = self.events.get(n_events).cloned();
+            self.audited.push(Audited {
+                what: match request {
+                    Request::Pin(_) => "pin",
+                    Request::Unpin(_) => "unpin",
+                    Request::Delete(_) => "delete",
                 },
-                Request::Unpin(_) => Event::Seal {
-                    at_ns,
-                    why: SealReason::Unpin,
-                },
-            };
-            decisions.push((*id, decision));
+                capture: *id,
+                rule: None,
+                outcome: refused.unwrap_or_else(|| "done".to_owned()),
+            });
         }
         decisions
+    }
+
+    /// Returns the decision that a request asks for, or says why there is none.
+    fn decide(
+        &mut self,
+        request: &Request,
+        id: CaptureId,
+        at_ns: i64,
+    ) -> Option<(CaptureId, Event)> {
+        let tracked = self.sessions.get(&id).map(|tracked| &tracked.builder);
+        let is_known = tracked.is_some() || self.revisions.contains_key(&id);
+        if !is_known || self.deleted.contains_key(&id) {
+            self.events.push(format!("there is no capture {id}"));
+            return None;
+        }
+        let may_go_on = id.incarnation() == self.incarnation
+            && tracked.is_some_and(|builder| !builder.is_closed());
+        let why = match request {
+            Request::Delete(_) if may_go_on => {
+                self.events
+                    .push(format!("capture {id} is being sent, and is not deleted"));
+                return None;
+            }
+            Request::Delete(_) => return Some((id, Event::Deleted { at_ns, asked: true })),
+            Request::Pin(_) | Request::Unpin(_)
+                if tracked.is_some_and(|builder| !builder.can_seal()) =>
+            {
+                self.events.push(format!(
+                    "capture {id} is not understood, and cannot be pinned"
+                ));
+                return None;
+            }
+            Request::Pin(_) => SealReason::Pin,
+            Request::Unpin(_) => SealReason::Unpin,
+        };
+        Some((id, Event::Seal { at_ns, why }))
     }
 
     /// Deletes the captures that have a tombstone, unless somebody reads captures now.

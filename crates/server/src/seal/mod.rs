@@ -55,6 +55,15 @@ pub enum Request {
     Delete(CaptureId),
 }
 
+/// A decision about a capture that the audit log is to hold.
+pub(crate) struct Audited {
+    pub(crate) what: &'static str,
+    pub(crate) capture: CaptureId,
+    /// The rule of retention; an operator asked where there is none.
+    pub(crate) rule: Option<&'static str>,
+    pub(crate) outcome: String,
+}
+
 /// Seals the captures of one log, and deletes them.
 pub struct Sealer {
     disks: CaptureDisks,
@@ -80,6 +89,8 @@ pub struct Sealer {
     truncated: Position,
     retention: rules::RetentionClock,
     events: Vec<String>,
+    /// What became of requests, and what retention deletes.
+    audited: Vec<Audited>,
     /// Bytes that were sealed, and bytes of the chunks that were written for them.
     sealed_bytes: u64,
     chunk_bytes: u64,
@@ -155,6 +166,7 @@ impl Sealer {
             truncated: Position(0),
             retention: rules::RetentionClock::default(),
             events: Vec::new(),
+            audited: Vec::new(),
             sealed_bytes: 0,
             chunk_bytes: 0,
         })
@@ -189,6 +201,11 @@ impl Sealer {
     /// Takes what an operator should know.
     pub fn take_events(&mut self) -> Vec<String> {
         std::mem::take(&mut self.events)
+    }
+
+    /// Takes what the audit log is to hold.
+    pub(crate) fn take_audited(&mut self) -> Vec<Audited> {
+        std::mem::take(&mut self.audited)
     }
 
     /// Returns the bytes of data that are in the log and not sealed.

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use traceloom_input::captures::{CaptureId, DataFolder};
 
 use super::thread::SealedJournal;
-use super::{Request, SealRules, Sealer};
+use super::{Audited, Request, SealRules, Sealer};
 use crate::Error;
+use crate::audit::{Actor, AuditFile, AuditLine};
 use crate::journal::{Journal, unix_ns};
 
 /// The end of the name of a request that is whole.
@@ -58,6 +59,24 @@ pub(super) fn read(folder: &DataFolder) -> Result<(Vec<Request>, Vec<PathBuf>), 
         asked.extend(text.lines().filter_map(Request::of_line));
     }
     Ok((asked, files))
+}
+
+/// Returns who asked: the owner of the first file.
+pub(super) fn who(files: &[PathBuf]) -> Actor {
+    use std::os::unix::fs::MetadataExt as _;
+    let owner = files.first().and_then(|file| fs::metadata(file).ok());
+    Actor {
+        uid: owner.map(|owner| owner.uid()),
+        ..Actor::default()
+    }
+}
+
+impl Audited {
+    /// Returns the line of the audit log; `asking` is who left requests.
+    pub(super) fn line(&self, asking: &Actor) -> AuditLine {
+        let who = self.rule.map_or_else(|| asking.clone(), Actor::rule);
+        AuditLine::new(who, self.what, &self.capture.to_string(), &self.outcome)
+    }
 }
 
 /// Tells those who asked that it is done.
@@ -125,6 +144,10 @@ fn carry_out(folder: &DataFolder, requests: &[Request]) -> Result<Vec<String>, E
     }
     if let Some(journal) = Arc::into_inner(log.0) {
         journal.close()?;
+    }
+    let audit = AuditFile::of(folder.path());
+    for audited in sealer.take_audited() {
+        audit.append(&audited.line(&Actor::this_user()), true)?;
     }
     let mut events = sealer.take_events();
     events.dedup();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use traceloom_input::captures::{CaptureId, Event, Manifest, SealReason};
 
-use super::{SealLog, Sealer};
+use super::{Audited, SealLog, Sealer};
 use crate::Error;
 
 /// When to seal, and what to keep.
@@ -159,6 +159,12 @@ impl Sealer {
             let is_free = is_over && !row.pinned && !self.deleted.contains_key(&id);
             if is_free && (is_old || is_surplus) {
                 total -= row.n_stored;
+                self.audited.push(Audited {
+                    what: "delete",
+                    capture: id,
+                    rule: Some(if is_old { "keep-days" } else { "keep-mib" }),
+                    outcome: "done".to_owned(),
+                });
                 expired.push((
                     id,
                     Event::Deleted {

@@ -9,6 +9,7 @@ use traceloom_input::captures::{CaptureId, DataFolder, Event};
 use traceloom_log::{Position, Snapshot};
 
 use super::{SealLog, SealRules, Sealer, requests};
+use crate::audit::Audit;
 use crate::journal::{Journal, unix_ns};
 use crate::{Counts, Error, SealCounts, ballast};
 
@@ -40,6 +41,7 @@ impl SealThread {
         incarnation: u64,
         journal: Arc<Journal>,
         counts: Arc<Counts>,
+        audit: Arc<Audit>,
         tell: Box<dyn Fn(Told) + Send>,
     ) -> Result<Self, Error> {
         let segment_bytes = rules.segment_bytes();
@@ -53,7 +55,7 @@ impl SealThread {
                 segment_bytes,
                 &folder,
                 &journal,
-                &counts,
+                (&counts, &audit),
                 &stopped,
                 &tell,
             ) {
@@ -84,7 +86,7 @@ fn run(
     segment_bytes: u64,
     folder: &DataFolder,
     journal: &Arc<Journal>,
-    counts: &Counts,
+    (counts, audit): (&Counts, &Audit),
     stopped: &AtomicBool,
     tell: &dyn Fn(Told),
 ) -> Result<(), Error> {
@@ -101,6 +103,10 @@ fn run(
         done?;
         journal.caught_up(n_taken);
         count(&sealer, &counts.sealing);
+        let asking = requests::who(&files);
+        for audited in sealer.take_audited() {
+            audit.note(audited.line(&asking));
+        }
         requests::finish(&files)?;
         for event in sealer.take_events() {
             if said.as_ref() != Some(&event) {

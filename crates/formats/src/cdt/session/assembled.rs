@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::kind;
 use crate::cdt::tcp::{Command, component};
-use crate::codec::protocol::{Assemble, AssembledPart, Entry, Identity};
+use crate::codec::protocol::{AgentCommand, Assemble, AssembledPart, Entry, Identity};
 use crate::wire::Cursor;
 
 /// The streams of a connection, named as those of a recorded conversation (§9).
@@ -16,6 +16,7 @@ pub(super) struct Assembled {
     parts: Vec<AssembledPart>,
     unread: Option<usize>,
     times: HashMap<String, u32>,
+    commands: Vec<AgentCommand>,
     doubts: Vec<String>,
 }
 
@@ -43,6 +44,21 @@ impl Assembled {
                 granted: Some(granted),
                 ..
             }) => self.open(stream, name, u64::from(granted.sequence) + 1),
+            Ok(Command::Ack { commands, .. }) => {
+                let sent = commands.into_iter().map(|(id, word)| AgentCommand {
+                    id,
+                    word: String::from_utf8_lossy(word).into_owned(),
+                    succeeded: None,
+                });
+                self.commands.extend(sent);
+            }
+            Ok(Command::ReportCommandResult { command, result }) => {
+                let mut sent = self.commands.iter_mut();
+                match sent.find(|sent| sent.id == command) {
+                    Some(sent) => sent.succeeded = Some(result == super::SUCCEEDED),
+                    None => self.doubt("the result of a command that nobody sent".to_owned()),
+                }
+            }
             Ok(_) => {}
             Err(error) => self.doubt(format!("a stored command is damaged: {error}")),
         }
@@ -122,5 +138,9 @@ impl Assemble for Assembled {
 
     fn doubts(&self) -> &[String] {
         &self.doubts
+    }
+
+    fn commands(&self) -> &[AgentCommand] {
+        &self.commands
     }
 }

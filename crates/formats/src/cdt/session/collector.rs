@@ -4,7 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use super::{ACCEPTED, BLACKLISTED, LEGACY_VERSION, REJECTED, Request, VERSION};
-use crate::cdt::tcp::{Granted, Handle};
+use crate::cdt::tcp::{DIAGNOSTICS, Granted, Handle};
+use crate::codec::protocol::CommandRefusal;
 use crate::wire::Cursor;
 use crate::{Error, ErrorKind};
 
@@ -73,6 +74,9 @@ pub trait Receiver {
 
 /// Answers that may wait for units before them. Requests beside data cost their sender a byte and are answered in turn.
 const MOST_OWED: usize = 16_384;
+
+/// Diagnostic commands that wait for an acknowledgement.
+const MOST_COMMANDS: usize = 16;
 
 /// Bytes of a damaged request that are kept.
 pub const LONGEST_UNREAD: usize = 4096;
@@ -367,9 +371,21 @@ impl Collector {
         self.reject(Closed::StorageFailed);
     }
 
-    /// Has a diagnostic command (`heap`, `td`, `top`) sent with the next acknowledgement.
-    pub fn send_command(&mut self, id: Handle, word: &'static str) {
+    /// Sends a diagnostic command (`heap`, `td`, `top`) with the next acknowledgement.
+    ///
+    /// # Errors
+    /// For other words, behind 16 commands that are not sent, and at the end of the session.
+    pub fn send_command(&mut self, id: Handle, word: &str) -> Result<(), CommandRefusal> {
+        let known = DIAGNOSTICS.iter().find(|known| **known == word);
+        let word = known.ok_or(CommandRefusal::UnknownWord(DIAGNOSTICS))?;
+        if self.ending || self.closed.is_some() {
+            return Err(CommandRefusal::Ending);
+        }
+        if self.commands.len() >= MOST_COMMANDS {
+            return Err(CommandRefusal::TooMany);
+        }
         self.commands.push((id, word));
+        Ok(())
     }
 
     /// Learns the time; see [`Collector::deadline`].
@@ -443,11 +459,10 @@ impl Collector {
 
     /// Writes one acknowledgement, with the diagnostic commands that wait for one.
     fn acknowledge(&mut self) {
-        /// The number of commands is a positive signed byte.
-        const MOST: usize = 127;
-        let n_commands = self.commands.len().min(MOST);
-        self.out.push(u8::try_from(n_commands).unwrap_or(ACCEPTED));
-        for (id, word) in self.commands.drain(..n_commands) {
+        // Far below 128: the number is a positive signed byte.
+        let n_commands = u8::try_from(self.commands.len()).unwrap_or(ACCEPTED);
+        self.out.push(n_commands);
+        for (id, word) in self.commands.drain(..) {
             self.out.extend(id);
             crate::cdt::tcp::put_field(&mut self.out, word.as_bytes());
         }

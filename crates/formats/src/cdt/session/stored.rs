@@ -7,7 +7,7 @@ use super::{
     Closed, Collector, Hello, LEGACY_VERSION, OpenStream, Receiver, Terms, Unit, VERSION, kind,
 };
 use crate::cdt::tcp::{Command, Granted, Handle, STREAMS};
-use crate::codec::protocol::{Ending, Entry, Keep, Session, SessionOptions};
+use crate::codec::protocol::{CommandRefusal, Ending, Entry, Keep, Session, SessionOptions};
 
 /// Time after which an agent begins the next file of a stream.
 const ROTATION_PERIOD_MS: i64 = 3_600_000;
@@ -254,5 +254,26 @@ impl Session for Stored {
 
     fn units(&self) -> (u64, u64) {
         self.collector.units()
+    }
+
+    fn command(
+        &mut self,
+        id: Handle,
+        word: &str,
+        keep: &mut Keep<'_>,
+    ) -> Result<(), CommandRefusal> {
+        self.collector.send_command(id, word)?;
+        let mut store = Store {
+            entries: &mut self.entries,
+            options: &self.options,
+            keep,
+        };
+        // As a recorded conversation has it.
+        let sent = Command::Ack {
+            answer: 1,
+            commands: vec![(id, word.as_bytes())],
+        };
+        store.command(0, &sent);
+        Ok(())
     }
 }

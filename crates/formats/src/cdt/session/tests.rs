@@ -251,8 +251,8 @@ fn what_no_agent_sends_is_rejected_after_what_came_before() {
 #[test]
 fn diagnostic_commands_go_with_an_acknowledgement_and_their_results_come_back() {
     let (mut agent, mut collector, mut store) = connected();
-    collector.send_command([9; 16], "td");
-    collector.send_command([8; 16], "heap");
+    collector.send_command([9; 16], "td").unwrap();
+    collector.send_command([8; 16], "heap").unwrap();
     agent.data(0, b"data");
     exchange(&mut agent, &mut collector, &mut store, 1_000);
     collector.durable(1);

@@ -7,7 +7,7 @@
 use serde_json::Value;
 use utoipa::{IntoParams, OpenApi, ToSchema};
 
-use super::{asked, calls, captures, live, session, shapes, status};
+use super::{asked, calls, captures, commands, live, session, shapes, status};
 
 /// Which calls and samples, in which order.
 #[derive(IntoParams)]
@@ -131,6 +131,13 @@ pub(super) struct SessionBody {
     token: String,
 }
 
+/// A command to an agent.
+#[derive(ToSchema)]
+pub(super) struct CommandBody {
+    /// `heap`, `td` or `top`.
+    command: String,
+}
+
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -146,6 +153,7 @@ pub(super) struct SessionBody {
         captures::original,
         captures::converted,
         captures::losses,
+        commands::send,
         status::services,
         status::listeners,
         status::settings,
@@ -172,7 +180,7 @@ pub(super) struct SessionBody {
         session::begin,
         session::end,
     ),
-    components(schemas(Rows, Page, Flame, FlameGraph, Problem, SessionBody))
+    components(schemas(Rows, Page, Flame, FlameGraph, Problem, SessionBody, CommandBody))
 )]
 struct Document;
 

@@ -5,6 +5,7 @@ mod asked;
 mod assets;
 mod calls;
 mod captures;
+mod commands;
 mod document;
 mod kept;
 mod live;
@@ -19,7 +20,7 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
-use axum::routing::get;
+use axum::routing::{get, post};
 use serde_json::json;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate as _};
@@ -36,6 +37,11 @@ pub(super) fn pages() -> Router<Arc<Http>> {
     assets::routes()
         .merge(session::routes())
         .layer(compression())
+}
+
+/// Returns the routes of commands to agents. Their guard asks for a token on this machine too.
+pub(super) fn commands() -> Router<Arc<Http>> {
+    Router::new().route("/api/v1/captures/{id}/commands", post(commands::send))
 }
 
 /// Returns the routes of questions.

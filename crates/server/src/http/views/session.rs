@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use super::document::{Problem, SessionBody};
 use super::problem;
 use crate::http::Http;
+use crate::http::guard::actor;
 use crate::tokens::Right;
 
 /// Time after which a session ends.
@@ -48,6 +49,11 @@ impl Session {
     /// Returns what its token allows now; `None` where it was revoked.
     pub(in crate::http) fn rights(&self, http: &Http) -> Option<Vec<Right>> {
         http.tokens.rights_of(&self.token)
+    }
+
+    /// Returns whom its token was made for.
+    pub(in crate::http) fn owner(&self, http: &Http) -> Option<String> {
+        http.tokens.owner_of(&self.token)
     }
 }
 
@@ -141,6 +147,7 @@ fn names(rights: &[Right]) -> Vec<&'static str> {
     ),
 )]
 pub(super) async fn begin(State(http): State<Arc<Http>>, request: Request) -> Response {
+    let mut who = actor(&http, &request);
     // A form of another page can post no JSON.
     let kind = request.headers().get(header::CONTENT_TYPE);
     let is_json = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
@@ -158,6 +165,8 @@ pub(super) async fn begin(State(http): State<Arc<Http>>, request: Request) -> Re
     };
     let Some(rights) = http.tokens.rights(token) else {
         http.counts.refused.add("unknown_token");
+        http.observer
+            .refused(who, "POST /api/v1/session", "unknown_token");
         let detail = json!({"detail": "`traceloom token add` makes one"});
         return problem(StatusCode::UNAUTHORIZED, "the token is not known", &detail);
     };
@@ -165,6 +174,8 @@ pub(super) async fn begin(State(http): State<Arc<Http>>, request: Request) -> Re
         let detail = json!({"detail": "the system has no random bytes"});
         return problem(StatusCode::SERVICE_UNAVAILABLE, "no session", &detail);
     };
+    who.token = http.tokens.owner(token);
+    http.observer.asked(who, "session", "", "done");
     let body =
         json!({"requires_token": http.requires_token, "rights": names(&rights), "secret": secret});
     let response = crate::http::answer(StatusCode::OK, &body);
