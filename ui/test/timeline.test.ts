@@ -45,7 +45,7 @@ function row(): Columns {
 }
 
 test("a timeline asks for the items between two moments, narrow ones together", () => {
-  const source = new HeldItems(row());
+  const source = new HeldItems(row(), () => [0, 4]);
   const asked = (from: number, to: number, pixel: number) => {
     const items = source.items(0, { h: 0, l: from }, { h: 0, l: to }, pixel);
     return Array.from({ length: items.size }, (_, at) => [items.first(at), items.last(at), items.shown(at)]);
@@ -75,7 +75,7 @@ test("what ran in a range counts as far as it lies in it", () => {
   };
   const model = {
     t: columns,
-    source: new HeldItems(columns),
+    source: new HeldItems(columns, (row) => [columns.first[row], columns.first[row + 1]]),
     data: { kinds: [2, 2], levels: [0, 1], names: ["main", "get"] },
     tracks: [{ first: 0, rows: 2 }],
   } as unknown as TimelineModel;

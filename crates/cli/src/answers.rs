@@ -127,6 +127,11 @@ pub(crate) fn command(data: &Path, question: &Question) -> io::Result<Command> {
             command.arg(format!("-n={}", query.rows));
             chosen(&mut command, data, query)?;
         }
+        Question::Tile { query, items } => {
+            command.args(["timeline", "--output", "-"]);
+            command.arg(format!("--most={items}"));
+            chosen(&mut command, data, query)?;
+        }
         Question::Metrics(query) => {
             command.args(["metrics", "--json"]);
             chosen(&mut command, data, query)?;
@@ -244,10 +249,10 @@ fn compared(command: &mut Command, data: &Path, query: &Query) -> io::Result<()>
             command.arg(format!("--{flag}={ns}"));
         }
     }
-    let mut before = Query {
-        from: shape.base_from.or(query.from),
-        ..query.clone()
-    };
+    let mut before = query.clone();
+    if shape.base_from.is_some() || shape.base_to.is_some() {
+        before.from = shape.base_from;
+    }
     if !shape.base.is_empty() {
         before.captures.clone_from(&shape.base);
         before.services.clear();

@@ -56,10 +56,11 @@ pub(crate) struct Options {
     sort: DiffOrder,
     #[command(flatten)]
     table: TableFlags,
-    /// Of the first recording only what happened from TIME on, in place of --since. One recording is compared with itself.
+    /// Of the first recording only what happened from TIME on. One recording is compared with itself; --since and --until are of
+    /// the second then.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = bound, help_heading = "Time")]
     base_since: Option<Bound>,
-    /// Of the first recording only what happened before TIME, in place of --until.
+    /// Of the first recording only what happened before TIME.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = bound, help_heading = "Time")]
     base_until: Option<Bound>,
     /// Draw the difference as a flame graph, `.svg` or `.html`: orange grew, blue shrank, as wide as after. `-` writes the SVG, and
@@ -193,9 +194,11 @@ fn compare(options: &Options) -> anyhow::Result<(Diff, String)> {
     let adjusts = !options.tree.adjust.is_empty();
     let time = &options.tree.read.time;
     let mut base = time.clone();
-    base.since = options.base_since.or(time.since);
-    base.until = options.base_until.or(time.until);
     let is_other_time = options.base_since.is_some() || options.base_until.is_some();
+    if is_other_time {
+        base.since = options.base_since;
+        base.until = options.base_until;
+    }
     let (before, after) = match options.tree.read.paths.as_slice() {
         [before, after] => (before, after),
         [only] if adjusts || is_other_time => (only, only),

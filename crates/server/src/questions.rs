@@ -86,6 +86,13 @@ pub enum Question {
         /// How many stretches.
         columns: u16,
     },
+    /// A part of a timeline: a page, of which the part is taken.
+    Tile {
+        /// Which calls and samples, and from when to when.
+        query: Query,
+        /// Most items that are told one by one.
+        items: u32,
+    },
     /// Metrics of profiles: a JSON object a profile.
     Metrics(Query),
     /// What threads waited for: a JSON object a monitor.

@@ -14,8 +14,9 @@ const SHARED = ["svc", "capture", "q", "from", "to"] as const;
 const PAGES = [
   ["/", "Now", []],
   ["/calls", "Calls", SHARED],
-  ["/draw?view=flame", "Profiles", SHARED],
-  ["/draw?view=timeline", "Timeline", SHARED],
+  ["/profiles", "Profiles", SHARED],
+  ["/timeline", "Timeline", SHARED],
+  ["/memory", "Memory & locks", SHARED],
   ["/draw?view=report", "Report", SHARED],
   ["/captures", "Captures", []],
 ] as const;

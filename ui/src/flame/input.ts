@@ -1,7 +1,7 @@
 /* The elements around a flame graph, the mouse and the keys. */
 import { Address } from "../shared/address";
 import { counted } from "../shared/amount";
-import { by, copy, named, stepFocus } from "../shared/dom";
+import { by, copy, named, stepFocus, until } from "../shared/dom";
 import { isMenuKey, onMenu, openMenu } from "../shared/menu";
 import { Pinch } from "../shared/pinch";
 import { dropStrips } from "../shared/strips";
@@ -35,8 +35,8 @@ const AFTER = 20;
 /** Milliseconds after the last of many small moves, when the address takes over what is seen. */
 const STILL = 250;
 
-/** Starts a graph of one or several values; the first that is not zero is shown. */
-export function startFlame(part: HTMLElement, held: Held[]): void {
+/** Starts a graph of one or several values, until `life` ends; the first that is not zero is shown. */
+export function startFlame(part: HTMLElement, held: Held[], life?: AbortSignal): void {
   if (!held.length) return;
   const values = [...held, ...held.filter(hasThreads).map(byThread)];
   const address = new Address(part.id);
@@ -51,7 +51,7 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
   const legend = by(part, "legend");
   const told = by(part, "told");
   const work = by(part, "work");
-  const tip = new Tip(by(part, "tip"));
+  const tip = new Tip(by(part, "tip"), life);
   const menu = by(part, "menu");
   const canvas = view.querySelector("canvas") as HTMLCanvasElement;
   /** The recording whose frames a value has, of a difference. */
@@ -371,7 +371,7 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     pressed();
     strip.draw();
     stacks.draw();
-  });
+  }, life);
 
   /* What is taken out of the picture; Back or `u` puts it in again. */
   const cutsBefore: Cuts[] = [];
@@ -646,6 +646,8 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
   function onKey(event: KeyboardEvent) {
     const { key, target } = event;
     const isTyping = target === search;
+    // What is typed into fields around the part is not meant for it.
+    if (event.defaultPrevented || (target instanceof HTMLInputElement && !isTyping)) return;
     const isCommand = event.ctrlKey || event.metaKey;
     if ((isCommand && key === "f" && isWhole) || (key === "/" && !isTyping)) {
       event.preventDefault();
@@ -668,7 +670,7 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     } else if (key === "Enter" && target === view && model.selected >= 0) zoom(model.selected);
   }
   // A page of one graph takes its keys anywhere.
-  (isWhole ? document.body : part).addEventListener("keydown", onKey);
+  (isWhole ? document.body : part).addEventListener("keydown", onKey, until(life));
 
   onRedraw(() => {
     dress();
@@ -676,9 +678,11 @@ export function startFlame(part: HTMLElement, held: Held[]): void {
     paint.draw();
     if (isPrinting() && !view.hidden) paint.cutStrips();
     else dropStrips(canvas);
-  });
+  }, life);
   choice.append(...names.map((name) => new Option(name, name)));
   (choice.closest("label") as HTMLElement).hidden = names.length < 2;
-  addEventListener("hashchange", recall);
+  addEventListener("hashchange", recall, until(life));
+  // What is seen next has another address.
+  life?.addEventListener("abort", () => clearTimeout(remembering));
   recall();
 }

@@ -6,7 +6,10 @@ import { CallsPage } from "../app/calls";
 import { CapturesPage } from "../app/captures";
 import { DrawPage } from "../app/draw";
 import { Top } from "../app/frame";
+import { MemoryPage } from "../app/memory";
 import { Now } from "../app/now";
+import { ProfilesPage } from "../app/profiles";
+import { TimelinePage } from "../app/timeline";
 
 function App() {
   const [address, setAddress] = useState(Address.now);
@@ -22,6 +25,12 @@ function App() {
         return <CallsPage address={address} />;
       case "/captures":
         return <CapturesPage address={address} />;
+      case "/profiles":
+        return <ProfilesPage address={address} />;
+      case "/timeline":
+        return <TimelinePage address={address} />;
+      case "/memory":
+        return <MemoryPage address={address} />;
       case "/draw":
         return <DrawPage address={address} />;
       default:

@@ -7,6 +7,9 @@ export function by<E extends HTMLElement = HTMLElement>(part: Element, name: str
   return found;
 }
 
+/** Options of listeners that go when a part is taken away; those of a page of one file stay. */
+export const until = (life?: AbortSignal): AddEventListenerOptions => (life ? { signal: life } : {});
+
 /** Makes an element with a text. */
 export function named<K extends keyof HTMLElementTagNameMap>(tag: K, text = "", kind = ""): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);

@@ -45,12 +45,14 @@ export function colours<N extends string>(names: readonly N[], within: Element =
   return Object.fromEntries(found);
 }
 
-/** Calls `draw` again when the theme changes and before printing, until what it returns is called. */
-export const onRedraw = (draw: () => void): (() => void) => {
+/** Calls `draw` again when the theme changes and before printing, until `life` ends or what it returns is called. */
+export const onRedraw = (draw: () => void, life?: AbortSignal): (() => void) => {
   redraws.push(draw);
-  return () => {
+  const forget = () => {
     redraws.splice(redraws.indexOf(draw), 1);
   };
+  life?.addEventListener("abort", forget);
+  return forget;
 };
 
 /** Changes from light to dark and back. */

@@ -1,4 +1,4 @@
-import { named } from "./dom";
+import { named, until } from "./dom";
 
 /** Milliseconds for which a pointer rests before the first tip; from tip to tip there is no wait. */
 const REST = 150;
@@ -14,11 +14,12 @@ export class Tip {
   private waiting = 0;
   private next: (() => void) | null = null;
 
-  constructor(private readonly element: HTMLElement) {
-    addEventListener("scroll", () => this.hide(), { capture: true, passive: true });
-    addEventListener("wheel", () => this.hide(), { capture: true, passive: true });
-    for (const what of ["keydown", "input", "pointerdown"]) {
-      addEventListener(what, () => this.hide(), { capture: true });
+  constructor(
+    private readonly element: HTMLElement,
+    life?: AbortSignal,
+  ) {
+    for (const what of ["scroll", "wheel", "keydown", "input", "pointerdown"]) {
+      addEventListener(what, () => this.hide(), { capture: true, passive: true, ...until(life) });
     }
   }
 

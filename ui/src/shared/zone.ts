@@ -16,14 +16,22 @@ export function inZone(text: string, offset: (at: Date) => number = (at) => at.g
 }
 
 let isLocal = false;
-const listeners: (() => void)[] = [];
+const listeners = new Set<() => void>();
 
 /** Returns true if times are in the reader's zone. */
 export const isLocalZone = (): boolean => isLocal;
 
-/** Runs `listener` whenever the zone of a page changes. */
-export function onZone(listener: () => void): void {
-  listeners.push(listener);
+/** Runs `listener` whenever the zone of a page changes, until its part is taken away. */
+export function onZone(listener: () => void, life?: AbortSignal): void {
+  listeners.add(listener);
+  life?.addEventListener("abort", () => listeners.delete(listener));
+}
+
+/** Turns all times to the reader's zone, or to UTC. */
+export function turnZone(local: boolean): void {
+  if (local === isLocal) return;
+  isLocal = local;
+  for (const listener of listeners) listener();
 }
 
 /** Starts the key `z`, which turns times from UTC to the reader's zone and back. */
@@ -31,8 +39,7 @@ export function startZone(): void {
   document.body.addEventListener("keydown", (event) => {
     const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
     if (event.key !== "z" || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-    isLocal = !isLocal;
-    for (const listener of listeners) listener();
+    turnZone(!isLocal);
   });
 }
 

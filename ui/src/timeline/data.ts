@@ -317,13 +317,18 @@ export function decode(data: Held, bits: readonly string[]): Columns {
 
 /** Answers what a timeline asks from the columns that the page holds. */
 export class HeldItems implements ItemSource {
-  constructor(private readonly columns: Columns) {}
+  /** `ends` has the first item of a row, and the one behind its last. */
+  constructor(
+    private readonly columns: Pick<Columns, "levels" | "sh" | "sl" | "eh" | "el">,
+    private readonly ends: (row: number) => readonly [first: number, last: number],
+  ) {}
 
   items(row: number, from: Moment, to: Moment, pixel: number): Items {
-    const { first, levels, sh, sl, eh, el } = this.columns;
+    const { levels, sh, sl, eh, el } = this.columns;
+    const [begin, behind] = this.ends(row);
     const level = levels[row].findLast((one) => one.pixel <= pixel) ?? null;
-    const start = level ? (place: number) => level.from[place] : (place: number) => first[row] + place;
-    const count = level ? level.count : first[row + 1] - first[row];
+    const start = level ? (place: number) => level.from[place] : (place: number) => begin + place;
+    const count = level ? level.count : behind - begin;
     const place = (isBefore: (place: number) => boolean) => {
       let low = 0;
       let high = count;

@@ -1,6 +1,6 @@
 /* The elements around a timeline, the mouse and the keys. */
 import { Address } from "../shared/address";
-import { button, by, copy, named, stepFocus } from "../shared/dom";
+import { button, by, copy, named, stepFocus, until } from "../shared/dom";
 import { kindName, kindToken } from "../shared/kinds";
 import { isMenuKey, onMenu, openMenu } from "../shared/menu";
 import { Pinch } from "../shared/pinch";
@@ -18,14 +18,19 @@ import { measured, TimelinePainter } from "./paint";
 import { ranIn } from "./range";
 import { onPaper } from "./sheet";
 import { ranTable, showTracks } from "./table";
+import type { AskTile } from "./tiles";
 import { amount, Words } from "./words";
 
-export function startTimeline(part: HTMLElement, held: Held): void {
-  const texts = part.querySelectorAll(":scope > script[type='text/plain']");
-  const model = new TimelineModel(
-    held,
-    Array.from(texts, (one) => one.textContent ?? ""),
-  );
+/** Milliseconds after the last move, when what is seen is asked for. */
+const STILL = 200;
+
+/** The texts of a part's bytes. */
+export const bitsOf = (part: Element): string[] =>
+  Array.from(part.querySelectorAll(":scope > script[type='text/plain']"), (one) => one.textContent ?? "");
+
+/** Starts a timeline, until `life` ends; `ask` answers for stretches of what the page does not hold one by one. */
+export function startTimeline(part: HTMLElement, held: Held, life?: AbortSignal, ask?: AskTile): void {
+  const model = new TimelineModel(held, bitsOf(part));
   const { t, data } = model;
   const words = new Words(model);
   const address = new Address(part.id);
@@ -35,7 +40,7 @@ export function startTimeline(part: HTMLElement, held: Held): void {
   const details = by(part, "details");
   const search = by<HTMLInputElement>(part, "search");
   const order = by<HTMLSelectElement>(part, "order");
-  const tip = new Tip(by(part, "tip"));
+  const tip = new Tip(by(part, "tip"), life);
   const canvas = view.querySelector("canvas") as HTMLCanvasElement;
   const paint = new TimelinePainter(canvas, part, model, words);
   const overview = new Overview(
@@ -85,6 +90,34 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     model.normalise();
     schedule();
     remember();
+    if (ask && !data.all) later();
+  }
+
+  /* What the page does not hold one by one is asked for when the window rests. */
+  let asking = 0;
+  function later() {
+    clearTimeout(asking);
+    asking = window.setTimeout(() => void fetchTile(), STILL);
+  }
+  async function fetchTile() {
+    const span = BigInt(Math.ceil(model.view.span));
+    const [from, to] = [model.leftEdge(), model.leftEdge() + span];
+    const isWhole = model.view.span * 2 > model.longest;
+    if (!ask || isWhole || model.source.has(from, to) || !data.sources.every((source) => source.unix)) return;
+    const stretch = [from - span, to + span] as const;
+    part.ariaBusy = "true";
+    const tile = await ask(model.start + stretch[0], model.start + stretch[1]).catch(() => null);
+    if (life?.aborted) return;
+    part.ariaBusy = "false";
+    if (!tile) {
+      toast("The collector does not answer for this stretch: short spans stay together.");
+      return;
+    }
+    model.take(tile, ...stretch);
+    paint.dress();
+    schedule();
+    // Meanwhile the window may have moved on.
+    later();
   }
   function move(pixels: number) {
     model.view.l += pixels * model.perPixel;
@@ -256,7 +289,7 @@ export function startTimeline(part: HTMLElement, held: Held): void {
       address.set({
         v: shown() === first ? null : shown(),
         s: model.words,
-        i: model.selected < 0 ? null : model.selected,
+        i: model.selected < 0 || model.selected >= t.total ? null : model.selected,
         p: model.pinned.join("."),
         k: model.litWord,
         o: model.order === ORDERS[0] ? null : model.order,
@@ -494,7 +527,7 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     words.isLocal = isLocalZone();
     if (model.selected >= 0) details.replaceChildren(...words.details(model.selected));
     schedule();
-  });
+  }, life);
   function leave() {
     if (!by(part, "keys").hidden) help();
     else if (isMeasuring || model.measured.length) endMeasure();
@@ -547,6 +580,8 @@ export function startTimeline(part: HTMLElement, held: Held): void {
   function onKey(event: KeyboardEvent) {
     const { key, target } = event;
     const isTyping = target === search;
+    // What is typed into fields around the part is not meant for it.
+    if (event.defaultPrevented || (target instanceof HTMLInputElement && !isTyping)) return;
     const isCommand = event.ctrlKey || event.metaKey;
     const isSeen = !view.hidden || "vjkt?".includes(key) || key === "Escape";
     if ((isCommand && key === "f") || (key === "/" && !isTyping)) {
@@ -570,7 +605,7 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     }
   }
   // In a page of its own the keys work everywhere; among other parts, while something of this one has the focus.
-  (isWhole ? document.body : part).addEventListener("keydown", onKey);
+  (isWhole ? document.body : part).addEventListener("keydown", onKey, until(life));
 
   const missing = words.missing();
   by(part, "missing").hidden = !missing;
@@ -608,7 +643,7 @@ export function startTimeline(part: HTMLElement, held: Held): void {
     paint.dress();
     overview.dress();
     resize();
-  });
+  }, life);
   drawLegend();
   new ResizeObserver(() => {
     const isOther = view.clientWidth !== model.wide || view.clientHeight !== model.high;
@@ -622,6 +657,11 @@ export function startTimeline(part: HTMLElement, held: Held): void {
   model.foldMost();
   arrange();
   recall();
-  addEventListener("hashchange", recall);
+  addEventListener("hashchange", recall, until(life));
+  // What is seen next has another address.
+  life?.addEventListener("abort", () => {
+    clearTimeout(remembering);
+    clearTimeout(asking);
+  });
   draw();
 }

@@ -2,7 +2,7 @@
 import { amount, grouped } from "../shared/amount";
 import { kindWord, unnamedKind } from "../shared/kinds";
 import { matcher } from "../shared/search";
-import type { ItemSource, Items, Moment } from "../shared/source";
+import type { Items, Moment } from "../shared/source";
 import {
   type Columns,
   type Counter,
@@ -10,7 +10,6 @@ import {
   exact,
   HALF,
   type Held,
-  HeldItems,
   type HeldTrack,
   halves,
   LOSS,
@@ -18,6 +17,7 @@ import {
   SAMPLE,
   SPAN,
 } from "./data";
+import { type TileData, TiledItems } from "./tiles";
 
 export interface Track extends HeldTrack {
   key: string;
@@ -67,7 +67,7 @@ const STEPS = [60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400].map((se
 
 export class TimelineModel {
   readonly t: Columns;
-  readonly source: ItemSource;
+  readonly source: TiledItems;
   readonly start: bigint;
   readonly length: bigint;
   readonly longest: number;
@@ -106,7 +106,7 @@ export class TimelineModel {
     bits: readonly string[],
   ) {
     this.t = decode(data, bits);
-    this.source = new HeldItems(this.t);
+    this.source = new TiledItems(this.t, data);
     this.start = BigInt(data.start);
     this.length = BigInt(data.length);
     this.longest = Math.max(Number(this.length), 1);
@@ -125,6 +125,7 @@ export class TimelineModel {
   }
 
   rowOf(item: number): number {
+    if (item >= this.t.total) return this.source.rowOf(item);
     let low = 0;
     let high = this.data.counts.length;
     while (low < high) {
@@ -472,12 +473,13 @@ export class TimelineModel {
 
   /** The caller, the first callee or a neighbour in the row of the selection; less than 0 for none. */
   walk(key: string): number {
-    const { data, t, selected: item } = this;
+    const { data, selected: item } = this;
     const row = this.rowOf(item);
     const track = this.trackAt[row];
     if (key === "ArrowLeft" || key === "ArrowRight") {
       const to = item + (key === "ArrowLeft" ? -1 : 1);
-      return to >= t.first[row] && to < t.first[row + 1] ? to : -1;
+      const [first, last] = this.source.range(row, item);
+      return to >= first && to < last ? to : -1;
     }
     const step = key === "ArrowUp" ? -1 : 1;
     const from = this.startOf(item);
@@ -485,15 +487,15 @@ export class TimelineModel {
     for (let other = track.first; other < track.first + track.rows; other++) {
       const isSame = data.kinds[other] === data.kinds[row] && data.lanes[other] === data.lanes[row];
       if (!isSame || data.levels[other] !== data.levels[row] + step) continue;
-      let low = t.first[other];
-      let high = t.first[other + 1];
+      let [low, high] = this.source.range(other, item);
+      const behind = high;
       while (low < high) {
         const middle = (low + high) >> 1;
         const end = this.endOf(middle);
         if (end <= from && end !== this.startOf(middle)) low = middle + 1;
         else high = middle;
       }
-      if (low >= t.first[other + 1]) continue;
+      if (low >= behind) continue;
       const start = this.startOf(low);
       if (step < 0 ? start <= from : start < to || start === from) return low;
     }
@@ -515,12 +517,21 @@ export class TimelineModel {
       for (let list = 1; list <= data.lists; list++)
         lists[list] = t.pairs(list).some(([, value]) => test(value)) ? 1 : 0;
     }
-    const hits = new Uint32Array(t.total + 1);
-    for (let item = 0; item < t.total; item++)
-      hits[item + 1] = hits[item] + (names[t.name[item]] | lists[t.list[item]]);
+    // Those of a tile stand out as well; what is counted is of the page.
+    const size = t.name.length;
+    const hits = new Uint32Array(size + 1);
+    for (let item = 0; item < size; item++) hits[item + 1] = hits[item] + (names[t.name[item]] | lists[t.list[item]]);
     this.hits = hits;
     const count = hits[t.total];
     return count ? `${grouped(count)} ${count === 1 ? "match" : "matches"}` : "no match";
+  }
+
+  /** Takes over what the collector says of a stretch, which is in nanoseconds from the start of the page. */
+  take(tile: TileData, from: bigint, to: bigint): void {
+    if (this.selected >= this.t.total) this.selected = -1;
+    this.hovered = -1;
+    this.source.take(tile, from, to);
+    if (this.words) this.find(this.words);
   }
 
   get hasMatch(): boolean {

@@ -62,9 +62,10 @@ pub struct Shape {
     pub upwards: bool,
     /// Captures that are compared with: they are before, those of the query after (`base`, repeated); none for the same.
     pub base: Vec<String>,
-    /// Unix nanoseconds of the first moment before (`base_from`); `None` for that of the query.
+    /// Unix nanoseconds of the first moment before (`base_from`); where this and the next are `None`, the stretch is that of the
+    /// query.
     pub base_from: Option<i64>,
-    /// Unix nanoseconds of the moment after the last before (`base_to`); `None` for that of the query.
+    /// Unix nanoseconds of the moment after the last before (`base_to`).
     pub base_to: Option<i64>,
 }
 

@@ -19,10 +19,13 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
     img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Addresses of pages; what they show is the script's.
-const PAGES: [&str; 5] = [
+const PAGES: [&str; 8] = [
     "/",
     "/calls",
     "/call/{capture}/{call}",
+    "/profiles",
+    "/timeline",
+    "/memory",
     "/captures",
     "/draw",
 ];

@@ -274,7 +274,10 @@ pub(super) async fn objects(State(http): State<Arc<Http>>, RawQuery(raw): RawQue
     of_query(&http, raw.as_deref(), Form::Rows, Question::Objects).await
 }
 
-/// A page that draws: `flame`, `report`, `timeline` or `diff`.
+/// Items of a timeline that can be asked for one by one.
+const MOST_ITEMS: u64 = 2_000_000;
+
+/// A page that draws: `flame`, `report`, `timeline` or `diff`. A timeline has at most `items` spans and events one by one.
 pub(super) async fn page(
     State(http): State<Arc<Http>>,
     Path(word): Path<String>,
@@ -284,9 +287,21 @@ pub(super) async fn page(
         let words = json!({"detail": "there are flame, report, timeline and diff"});
         return problem(StatusCode::NOT_FOUND, "there is no such page", &words);
     };
-    match Asked::of(raw.as_deref()).query() {
-        Ok(query) if page == Page::Diff && !query.shape.is_compared() => no_base(),
-        Ok(query) => answered(&http, &Question::Page(page, query), Form::Page).await,
-        Err(problem) => *problem,
+    let asked = Asked::of(raw.as_deref());
+    let query = match asked.query() {
+        Ok(query) => query,
+        Err(problem) => return *problem,
+    };
+    if page == Page::Diff && !query.shape.is_compared() {
+        return no_base();
     }
+    let items = match asked.number("items", (1, MOST_ITEMS)) {
+        Ok(items) => items.and_then(|items| u32::try_from(items).ok()),
+        Err(problem) => return *problem,
+    };
+    let question = match items {
+        Some(items) if page == Page::Timeline => Question::Tile { query, items },
+        _ => Question::Page(page, query),
+    };
+    answered(&http, &question, Form::Page).await
 }

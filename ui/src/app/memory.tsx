@@ -1,0 +1,378 @@
+/* Memory and locks: objects by class, monitors with who held them, collections. */
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { amount, counted, grouped } from "../shared/amount";
+import { type Address, go } from "./address";
+import { Said, useAnswer } from "./frame";
+import type { Column } from "./order";
+import { Rows } from "./rows";
+import { Scope, scopeOf } from "./scope";
+import { moment } from "./times";
+import { useWords } from "./words";
+
+interface Amount {
+  count: number | null;
+  bytes: number | null;
+}
+
+/** What `objects --json` prints of a recording. */
+interface Heap {
+  source: Record<"tracked" | "sampled" | "counted" | "dumped", boolean>;
+  classes: {
+    class: string | null;
+    allocated: Amount;
+    freed: Amount;
+    live: Amount;
+    delta: Amount | null;
+    roots: number;
+    references: number;
+    held_by: { class: string | null; references: number }[];
+  }[];
+  collections: {
+    number: number | null;
+    time_ns: number | null;
+    took_ns: number | null;
+    allocated: Amount | null;
+    freed: Amount | null;
+    live: Amount | null;
+    used_bytes: number | null;
+    changed: { class: string | null; count: number; bytes: number }[];
+  }[];
+}
+
+interface Waits {
+  count: number;
+  total_ns: number;
+  longest_ns: number;
+  open: number;
+  seen: number;
+}
+
+interface Share {
+  thread: string | null;
+  count: number;
+  total_ns: number;
+}
+
+/** What `monitors --json` prints of a monitor. */
+interface Monitor {
+  object: number | null;
+  generation: number;
+  class: string | null;
+  of_thread: string | null;
+  contended: Waits;
+  waited: Waits;
+  parked: Waits;
+  threads: Share[];
+  owners: Share[];
+  stacks: { count: number; total_ns: number; frames: string[] | null }[];
+}
+
+const TABS = [
+  ["objects", "Objects"],
+  ["monitors", "Monitors"],
+  ["gc", "GC"],
+] as const;
+
+/** How many rows there are, in words. */
+const COUNTED = {
+  objects: (count: number) => (count === 1 ? "1 class" : `${grouped(count)} classes`),
+  monitors: (count: number) => counted(count, "monitor"),
+  gc: (count: number) => counted(count, "collection"),
+};
+
+/** What the numbers are from, in words. */
+const SOURCES: Record<keyof Heap["source"], string> = {
+  tracked: "every allocation and release was recorded",
+  sampled: "allocations are sampled",
+  counted: "live objects are counted at collections",
+  dumped: "live objects are those of a dump",
+};
+
+const number = (value: number | null | undefined): string =>
+  value === null || value === undefined ? "–" : grouped(value);
+const size = (value: number | null | undefined): string =>
+  value === null || value === undefined ? "–" : value ? amount("bytes", value) : "0";
+const time = (value: number | null | undefined): string =>
+  value === null || value === undefined ? "–" : value ? amount("ns", value) : "0";
+const change = (of: Amount | null): string => {
+  if (!of?.bytes) return of ? "0" : "–";
+  return of.bytes > 0 ? `+${size(of.bytes)}` : size(of.bytes);
+};
+const classOf = (name: string | null): string => name || (name === null ? "not told" : "no name");
+
+type Class = Heap["classes"][number];
+type Collection = Heap["collections"][number];
+
+const CLASSES: readonly Column<Class>[] = [
+  { name: "live", text: "live", value: (row) => row.live.count, cell: (row) => number(row.live.count) },
+  { name: "bytes", text: "bytes", value: (row) => row.live.bytes, cell: (row) => size(row.live.bytes), bar: true },
+  { name: "delta", text: "change", value: (row) => row.delta?.bytes, cell: (row) => change(row.delta) },
+  {
+    name: "allocated",
+    text: "allocated",
+    value: (row) => row.allocated.count,
+    cell: (row) => number(row.allocated.count),
+  },
+  {
+    name: "allocated_bytes",
+    text: "bytes",
+    value: (row) => row.allocated.bytes,
+    cell: (row) => size(row.allocated.bytes),
+  },
+  { name: "freed", text: "freed", value: (row) => row.freed.count, cell: (row) => number(row.freed.count) },
+  { name: "class", text: "class", value: (row) => classOf(row.class), cell: (row) => classOf(row.class) },
+];
+
+const blocked = (row: Monitor) => row.contended.total_ns + row.waited.total_ns + row.parked.total_ns;
+const longest = (row: Monitor) => Math.max(row.contended.longest_ns, row.waited.longest_ns, row.parked.longest_ns);
+const objectOf = (row: Monitor) =>
+  `${classOf(row.class)}${row.object === null ? "" : ` @${row.object.toString(16)}`}${row.generation ? ` (${row.generation})` : ""}`;
+
+const MONITORS: readonly Column<Monitor>[] = [
+  { name: "blocked", text: "blocked", value: blocked, cell: (row) => time(blocked(row)), bar: true },
+  { name: "longest", text: "longest", value: longest, cell: (row) => time(longest(row)) },
+  {
+    name: "contended",
+    text: "contended",
+    value: (row) => row.contended.count,
+    cell: (row) => number(row.contended.count),
+  },
+  { name: "waited", text: "waited", value: (row) => row.waited.count, cell: (row) => number(row.waited.count) },
+  { name: "parked", text: "parked", value: (row) => row.parked.count, cell: (row) => number(row.parked.count) },
+  {
+    name: "owner",
+    text: "owner",
+    value: (row) => row.owners[0]?.thread ?? "",
+    cell: (row) => row.owners[0]?.thread ?? "–",
+  },
+  { name: "object", text: "object", value: objectOf, cell: objectOf },
+];
+
+const COLLECTIONS: readonly Column<Collection>[] = [
+  { name: "time", text: "when", value: (row) => row.time_ns, cell: (row) => moment(row.time_ns) },
+  { name: "took", text: "took", value: (row) => row.took_ns, cell: (row) => time(row.took_ns), bar: true },
+  { name: "used", text: "used after", value: (row) => row.used_bytes, cell: (row) => size(row.used_bytes) },
+  { name: "freed", text: "freed", value: (row) => row.freed?.bytes, cell: (row) => size(row.freed?.bytes) },
+  { name: "live", text: "live", value: (row) => row.live?.bytes, cell: (row) => size(row.live?.bytes) },
+  { name: "number", text: "collection", value: (row) => row.number, cell: (row) => number(row.number) },
+];
+
+function ClassPane({ row }: { row: Class }): JSX.Element {
+  return (
+    <section>
+      <h2 class="title">{classOf(row.class)}</h2>
+      <p class="dim sm">
+        {number(row.live.count)} live, {size(row.live.bytes)} · {counted(row.roots, "root")} ·{" "}
+        {counted(row.references, "reference")}
+      </p>
+      <h3 class="h2">held by</h3>
+      {row.held_by.length ? (
+        <table class="t dense">
+          <tbody>
+            {row.held_by.map((one) => (
+              <tr key={one.class}>
+                <td class="n">{number(one.references)}</td>
+                <td class="x">{classOf(one.class)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      ) : (
+        <p class="dim">No references are recorded.</p>
+      )}
+    </section>
+  );
+}
+
+function Shares({ title, rows }: { title: string; rows: readonly Share[] }): JSX.Element {
+  return (
+    <>
+      <h3 class="h2">{title}</h3>
+      <table class="t dense gap">
+        <tbody>
+          {rows.map((one) => (
+            <tr key={one.thread}>
+              <td class="n">{time(one.total_ns)}</td>
+              <td class="n dim">{number(one.count)}</td>
+              <td class="x">{one.thread ?? "others"}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {!rows.length && <p class="dim">not recorded</p>}
+    </>
+  );
+}
+
+function MonitorPane({ row }: { row: Monitor }): JSX.Element {
+  const kinds = ["contended", "waited", "parked"] as const;
+  return (
+    <section>
+      <h2 class="title">{objectOf(row)}</h2>
+      {row.of_thread && <p class="dim sm">of thread {row.of_thread}</p>}
+      <dl class="kv">
+        {kinds
+          .filter((kind) => row[kind].count || row[kind].open || row[kind].seen)
+          .map((kind) => (
+            <div key={kind}>
+              <dt>{kind}</dt>
+              <dd>
+                {counted(row[kind].count, "time")}, {time(row[kind].total_ns)}, the longest {time(row[kind].longest_ns)}
+                {row[kind].open > 0 && `; ${number(row[kind].open)} whose begin or end was not recorded`}
+                {row[kind].seen > 0 && `; seen in ${counted(row[kind].seen, "thread dump")}`}
+              </dd>
+            </div>
+          ))}
+      </dl>
+      <Shares title="held by" rows={row.owners} />
+      <Shares title="who waited" rows={row.threads} />
+      <h3 class="h2">where</h3>
+      {row.stacks.map((stack) => (
+        <details key={stack.frames?.join()}>
+          <summary>
+            {time(stack.total_ns)} <span class="dim">{counted(stack.count, "time")}</span>{" "}
+            {stack.frames?.[0] ?? "no stack"}
+          </summary>
+          <pre>{stack.frames?.join("\n")}</pre>
+        </details>
+      ))}
+    </section>
+  );
+}
+
+function CollectionPane({ row }: { row: Collection }): JSX.Element {
+  return (
+    <section>
+      <h2 class="title">{row.number === null ? "After the last collection" : `Collection ${grouped(row.number)}`}</h2>
+      <p class="dim sm">
+        {moment(row.time_ns)} · took {time(row.took_ns)} · {size(row.used_bytes)} used after
+      </p>
+      <h3 class="h2">what changed most</h3>
+      <table class="t dense">
+        <tbody>
+          {row.changed.map((one) => (
+            <tr key={one.class}>
+              <td class="n">{change({ count: one.count, bytes: one.bytes })}</td>
+              <td class="n dim">{number(one.count)}</td>
+              <td class="x">{classOf(one.class)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {!row.changed.length && <p class="dim">not recorded</p>}
+    </section>
+  );
+}
+
+/** Collections over time: the heap after each as bars, and how long each took as a dot, from one common zero. */
+function CollectionChart({ rows }: { rows: readonly Collection[] }): JSX.Element | null {
+  const placed = rows.filter((row) => row.time_ns !== null);
+  if (placed.length < 2) return null;
+  const times = placed.map((row) => row.time_ns ?? 0);
+  const [first, last] = [Math.min(...times), Math.max(...times)];
+  const used = (row: Collection) => row.used_bytes ?? row.live?.bytes ?? 0;
+  const mostUsed = placed.reduce((most, row) => Math.max(most, used(row)), 0) || 1;
+  const mostTook = placed.reduce((most, row) => Math.max(most, row.took_ns ?? 0), 0) || 1;
+  const x = (row: Collection) => (((row.time_ns ?? 0) - first) / (last - first || 1)) * 990 + 5;
+  return (
+    <figure class="heat">
+      <figcaption class="dim sm">
+        heap after each collection, at most {size(mostUsed)} · dots: how long it took, at most {time(mostTook)} ·{" "}
+        {moment(first)} to {moment(last)} UTC
+      </figcaption>
+      <svg viewBox="0 0 1000 100" height="100" preserveAspectRatio="none" role="img">
+        <title>Collections over time; the table below has the same</title>
+        {placed.map((row) => {
+          const high = (used(row) / mostUsed) * 96;
+          return <rect key={`u${row.time_ns}`} class="used" x={x(row) - 2} y={100 - high} width="4" height={high} />;
+        })}
+        {placed.map((row) => (
+          <path key={`t${row.time_ns}`} class="took" d={`M${x(row)} ${96 - ((row.took_ns ?? 0) / mostTook) * 90}h0`}>
+            <title>{`${moment(row.time_ns)}: ${time(row.took_ns)}`}</title>
+          </path>
+        ))}
+      </svg>
+    </figure>
+  );
+}
+
+/** The page. */
+export function MemoryPage({ address }: { address: Address }): JSX.Element {
+  const tab = TABS.find(([name]) => name === address.of("tab"))?.[0] ?? "objects";
+  const choice = scopeOf(address, { n: "10000" });
+  const heaps = useAnswer<Heap>(tab === "monitors" ? undefined : `objects?${choice}`);
+  const monitors = useAnswer<Monitor>(tab === "monitors" ? `monitors?${choice}` : undefined);
+  const asked = tab === "monitors" ? monitors : heaps;
+  const [seen, setSeen] = useState<{ of: string; at: number } | null>(null);
+  const at = seen?.of === `${tab} ${choice}` ? seen.at : -1;
+  const choose = (at: number) => setSeen({ of: `${tab} ${choice}`, at });
+  const rows = heaps.answer?.rows ?? [];
+  const classes = rows.flatMap((heap) => heap.classes);
+  const collections = rows.flatMap((heap) => heap.collections);
+  const waits = monitors.answer?.rows ?? [];
+  const sources = (Object.keys(SOURCES) as (keyof Heap["source"])[]).filter((key) =>
+    rows.some((row) => row.source[key]),
+  );
+  const counts: Record<string, number | undefined> = {
+    objects: heaps.answer && classes.length,
+    monitors: monitors.answer && waits.length,
+    gc: heaps.answer && collections.length,
+  };
+  const found = asked.isAsking ? "reading" : COUNTED[tab](counts[tab] ?? 0);
+  const lists = {
+    objects: <Rows rows={classes} columns={CLASSES} first="bytes" {...{ address, at, choose }} label="Classes" />,
+    monitors: <Rows rows={waits} columns={MONITORS} first="blocked" {...{ address, at, choose }} label="Monitors" />,
+    gc: <Rows rows={collections} columns={COLLECTIONS} first="time" {...{ address, at, choose }} label="Collections" />,
+  };
+  const panes = {
+    objects: classes[at] && <ClassPane row={classes[at]} />,
+    monitors: waits[at] && <MonitorPane row={waits[at]} />,
+    gc: collections[at] && <CollectionPane row={collections[at]} />,
+  };
+  const nothing = {
+    objects:
+      "No class of objects is recorded. JFR with heap events, Heph with allocations and TPTP with object events have them.",
+    monitors: "Nobody waited for a monitor, or none is recorded. JFR, TPTP and thread dumps have them.",
+    gc: "No collection is recorded with its heap.",
+  };
+  return (
+    <main class="app">
+      <h1 class="vh">Memory and locks</h1>
+      <Scope address={address} vocabulary={useWords()} found={found} refused={asked.problem} />
+      <div class="bar views" role="tablist" aria-label="What is shown">
+        {TABS.map(([name, title]) => (
+          <button
+            key={name}
+            type="button"
+            class="tab"
+            role="tab"
+            aria-selected={tab === name}
+            onClick={() => go(address.with({ tab: name === "objects" ? "" : name, sort: "" }))}
+          >
+            {title} <span class="dim3">{counts[name] !== undefined && grouped(counts[name])}</span>
+          </button>
+        ))}
+        <span class="dim about">{tab === "objects" && sources.map((key) => SOURCES[key]).join("; ")}</span>
+      </div>
+      <Said problem={asked.problem} messages={asked.answer?.messages} />
+      <div class="body">
+        <div class="scroll grow" aria-busy={asked.isAsking} role="tabpanel">
+          {tab === "gc" && <CollectionChart rows={collections} />}
+          {counts[tab] === 0 && !asked.isAsking ? <p class="empty">{nothing[tab]}</p> : lists[tab]}
+        </div>
+        {panes[tab] && (
+          <aside class="pane" aria-label="Details">
+            <p class="row">
+              <span class="grow" />
+              <button type="button" class="btn" onClick={() => choose(-1)} aria-label="Close">
+                ✕
+              </button>
+            </p>
+            {panes[tab]}
+          </aside>
+        )}
+      </div>
+    </main>
+  );
+}

@@ -1,0 +1,86 @@
+/* Parts of the pages that the program writes to files, in the app: their elements and data come with the page, the script is here. */
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { turnZone } from "../shared/zone";
+import { Problem } from "./api";
+import { isLocalTime } from "./times";
+
+/** A part as it came: its elements, and what the head of its page says. */
+export interface Fetched {
+  section: HTMLElement;
+  about: string;
+}
+
+/** Asks the collector for the page that has a part, and takes the part out of it. */
+export async function fetchPart(path: string, signal: AbortSignal): Promise<Fetched> {
+  const response = await fetch(path, { signal });
+  if (!response.ok) {
+    const body = await response.json().catch(() => ({}));
+    const why = body.detail ?? body.title ?? `the collector answers ${response.status}`;
+    throw new Problem(String(why), body.column ?? null);
+  }
+  // The style of the page is here already, and a policy would refuse that of another document.
+  const text = (await response.text()).replace(/<style>[\s\S]*?<\/style>/, "");
+  const page = new DOMParser().parseFromString(text, "text/html");
+  const section = page.querySelector<HTMLElement>("[data-part]");
+  if (!section) throw new Problem("There is nothing to draw.", null);
+  return { section: document.importNode(section, true), about: page.querySelector(".about")?.textContent ?? "" };
+}
+
+/** The data that a part brought with it. */
+export const dataOf = <Data,>(section: Element): Data =>
+  JSON.parse(section.querySelector(":scope > script[type='application/json']")?.textContent ?? "null");
+
+/** Makes room for a line that says what was done, once. */
+function makeToast(): void {
+  if (document.querySelector("body > .toast")) return;
+  const toast = document.createElement("div");
+  toast.className = "toast";
+  toast.role = "status";
+  toast.hidden = true;
+  document.body.append(toast);
+}
+
+/** Shows the part of a page of the collector; `start` brings it to life, until another one takes its place. */
+export function Part(props: {
+  path: string;
+  start: (section: HTMLElement, life: AbortSignal) => void;
+  /** Told what the head of its page says, or why there is none. */
+  came: (about: string, problem?: Problem) => void;
+}): JSX.Element {
+  const { path, start, came } = props;
+  turnZone(isLocalTime());
+  const place = useRef<HTMLDivElement>(null);
+  const [state, setState] = useState<"asking" | "here" | "none">("asking");
+  useEffect(() => {
+    const life = new AbortController();
+    setState("asking");
+    fetchPart(path, life.signal).then(
+      ({ section, about }) => {
+        // Parts fill the room that they have, as in pages of their own.
+        document.body.classList.add("whole");
+        makeToast();
+        place.current?.replaceChildren(section);
+        came(about);
+        setState("here");
+        start(section, life.signal);
+      },
+      (error) => {
+        if (life.signal.aborted) return;
+        place.current?.replaceChildren();
+        came("", error instanceof Problem ? error : new Problem("The collector does not answer.", null));
+        setState("none");
+      },
+    );
+    return () => {
+      life.abort();
+      document.body.classList.remove("whole");
+    };
+  }, [path]);
+  return (
+    <>
+      {state === "asking" && <p class="empty dim">Reading</p>}
+      <div class="part" ref={place} aria-busy={state === "asking"} hidden={state !== "here"} />
+    </>
+  );
+}

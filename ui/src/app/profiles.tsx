@@ -1,0 +1,188 @@
+/* Profiles: what took the time of a service, when, alone or in comparison. */
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { startFlame } from "../flame/input";
+import { amount, counted, type Scale } from "../shared/amount";
+import { type Address, go } from "./address";
+import type { Capture, Problem } from "./api";
+import { firstBase } from "./base";
+import { Link, Said, useAnswer } from "./frame";
+import { dataOf, Part } from "./part";
+import { SCOPE, Scope, scopeOf } from "./scope";
+import { Singles } from "./singles";
+import { bound } from "./times";
+import { useWords } from "./words";
+
+/** A value of the captures, and what it comes to. */
+interface Measure {
+  measure: string;
+  unit: string;
+  source: string;
+  total: number;
+}
+
+/** What is compared with. */
+const BASE = ["base", "base_from", "base_to"] as const;
+const VIEWS = [
+  ["", "All together"],
+  ["single", "Single profiles"],
+  ["compare", "Compare"],
+] as const;
+
+export const scaleOf = (unit: string): Scale => (unit === "ns" || unit === "bytes" ? unit : "count");
+
+const startGraph = (section: HTMLElement, life: AbortSignal) => startFlame(section, dataOf(section), life);
+
+/** The stretch of time that is chosen in the graph's strip, where its times are dates. */
+function chosenStretch(): { from: bigint; to: bigint } | null {
+  const [from, to] = (new URLSearchParams(location.hash.slice(1)).get("w") ?? "").split("_");
+  const isDate = (text: string | undefined) => text !== undefined && /^\d{18,19}$/.test(text);
+  return isDate(from) && isDate(to) ? { from: BigInt(from), to: BigInt(to) } : null;
+}
+
+/** Says how much of everything a filter leaves: percentages do not change without a word. */
+function Left({ address }: { address: Address }): JSX.Element | null {
+  const [q, from, to] = ["q", "from", "to"].map((name) => address.of(name));
+  const isLess = Boolean(q || from || to);
+  const left = useAnswer<Measure>(isLess ? `profiles?${scopeOf(address)}` : undefined);
+  const all = useAnswer<Measure>(isLess ? `profiles?${address.asked(["svc", "capture"])}` : undefined);
+  if (!isLess || !left.answer || !all.answer) return null;
+  const key = (row: Measure) => `${row.measure} ${row.source}`;
+  const whole = new Map(all.answer.rows.map((row) => [key(row), row.total]));
+  const said = left.answer.rows.map((row) => {
+    const text = (value: number) => amount(scaleOf(row.unit), value, row.unit === "count" ? "" : row.unit);
+    return `${row.measure} of ${row.source}: ${text(row.total)} of ${text(whole.get(key(row)) ?? row.total)}`;
+  });
+  if (!said.length) return null;
+  return (
+    <p class="left">
+      Filter and time leave a part, and percentages are of that: {said.slice(0, 3).join("; ")}
+      {said.length > 3 && `; ${counted(said.length - 3, "more value")}`}.
+    </p>
+  );
+}
+
+/** Both sides of a comparison, and a way to each. */
+function Sides({ address }: { address: Address }): JSX.Element {
+  const captures = useAnswer<Capture>("captures").answer?.rows ?? [];
+  const measures = useAnswer<Measure>(`profiles?${address.asked(["svc", "capture"])}`).answer?.rows ?? [];
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const texts = Array.from(new FormData(event.currentTarget as HTMLFormElement), ([name, text]) => [
+      name,
+      String(text),
+    ]);
+    go(address.with(Object.fromEntries(texts)));
+  };
+  const alone = { base: "", base_from: "", base_to: "", view: "", value: "" };
+  const before = {
+    ...alone,
+    ...(address.of("base") && { capture: address.of("base"), svc: "" }),
+    ...((address.of("base_from") || address.of("base_to")) && {
+      from: address.of("base_from"),
+      to: address.of("base_to"),
+    }),
+  };
+  const names = [...new Set(measures.map((row) => row.measure))];
+  const hint = "as above";
+  return (
+    <form class="bar sides" onSubmit={submit} key={[...SCOPE, ...BASE].map((name) => address.of(name)).join("\n")}>
+      <b>Before</b>
+      <label class="select">
+        Capture
+        <select name="base" value={address.of("base")} onChange={(event) => event.currentTarget.form?.requestSubmit()}>
+          <option value="">{hint}</option>
+          {captures.toReversed().map((capture) => (
+            <option key={capture.id} value={capture.id}>
+              {capture.id} {capture.service || capture.instance}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label class="field time">
+        From
+        <input name="base_from" defaultValue={address.of("base_from")} placeholder={hint} />
+      </label>
+      <label class="field time">
+        To
+        <input name="base_to" defaultValue={address.of("base_to")} placeholder={hint} />
+      </label>
+      {names.length > 1 && (
+        <label class="select">
+          Value
+          <select
+            name="value"
+            value={address.of("value")}
+            onChange={(event) => event.currentTarget.form?.requestSubmit()}
+          >
+            <option value="">the first of both</option>
+            {names.map((name) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <button type="submit" class="btn">
+        Compare
+      </button>
+      <span class="grow" />
+      <Link to={address.with(before)}>Before alone</Link>
+      <Link to={address.with(alone)}>After alone</Link>
+    </form>
+  );
+}
+
+/** What is compared with, as the API takes it. */
+function compared(address: Address): string {
+  const asked = new URLSearchParams(scopeOf(address));
+  for (const name of [...BASE, "value"]) {
+    const text = address.of(name);
+    if (text) asked.set(name, name.startsWith("base_") ? bound(text) : text);
+  }
+  return asked.toString();
+}
+
+/** The page. */
+export function ProfilesPage({ address }: { address: Address }): JSX.Element {
+  const [said, setSaid] = useState<{ about: string; problem?: Problem | undefined }>({ about: "" });
+  const captures = useAnswer<Capture>("captures");
+  const view = VIEWS.find(([view]) => view === address.of("view"))?.[0] ?? "";
+  const isCompared = BASE.some((name) => address.of(name));
+  const turn = (to: string) => {
+    if (to !== "compare") return go(address.with({ view: to, base: "", base_from: "", base_to: "", value: "" }));
+    const base = isCompared ? {} : firstBase(chosenStretch(), address.of("capture"), captures.answer?.rows ?? []);
+    go(address.with({ view: to, ...base }));
+  };
+  const path = view === "compare" ? `/view/diff?${compared(address)}` : `/view/flame?${scopeOf(address)}`;
+  const isDrawn = view === "" || (view === "compare" && isCompared);
+  return (
+    <main class="app">
+      <h1 class="vh">Profiles</h1>
+      <Scope address={address} vocabulary={useWords()} found={isDrawn ? said.about : ""} refused={said.problem}>
+        <fieldset class="seg" aria-label="View">
+          {VIEWS.map(([name, title]) => (
+            <button key={name} type="button" aria-pressed={view === name} onClick={() => turn(name)}>
+              {title}
+            </button>
+          ))}
+        </fieldset>
+      </Scope>
+      {view === "compare" && <Sides address={address} />}
+      {isDrawn && <Left address={address} />}
+      <Said problem={captures.problem ?? (isDrawn ? said.problem : undefined)} />
+      {view === "single" && <Singles address={address} captures={captures.answer?.rows ?? []} />}
+      {isDrawn && (
+        <Part key={path} path={path} start={startGraph} came={(about, problem) => setSaid({ about, problem })} />
+      )}
+      {view === "compare" && !isCompared && (
+        <p class="empty">
+          <b>Nothing to compare with yet.</b> What is chosen above is after. Choose what was before: another capture, or
+          a stretch of time such as <code>2026-03-14T04:51:00Z</code> to <code>2026-03-14T04:52:00Z</code>. A stretch
+          that is chosen in the strip of All together is compared with as much before it.
+        </p>
+      )}
+    </main>
+  );
+}

@@ -1,0 +1,90 @@
+/* Single profiles: when each came, and from where; a press shows one alone. */
+import type { JSX } from "preact";
+import { amount, counted } from "../shared/amount";
+import { type Address, go } from "./address";
+import type { Capture } from "./api";
+import { COLUMNS, cells, heat, INSTANCES, instanceOf } from "./cells";
+import { Link } from "./frame";
+import { moment } from "./times";
+
+/** Rows of the table. */
+const ROWS = 500;
+/** Pixels of a row of the map, and units of its columns. */
+const HIGH = 14;
+const WIDE = 10;
+
+const bytesOf = (capture: Capture): number => capture.parts.reduce((sum, part) => sum + part.bytes, 0);
+function HeatMap({ captures, open }: { captures: readonly Capture[]; open: (id: string) => void }): JSX.Element {
+  const rows = Math.min(new Set(captures.map(instanceOf)).size, INSTANCES);
+  const times = captures.map((capture) => capture.opened_ns ?? 0);
+  const ends = [Math.min(...times), Math.max(...times)].map((time) => moment(time));
+  return (
+    <figure class="heat">
+      <figcaption class="dim sm">
+        {ends[0]} to {ends[1]} UTC · a row an instance, the darker the more profiles · press one, or its row below
+      </figcaption>
+      <svg viewBox={`0 0 ${COLUMNS * WIDE} ${rows * HIGH}`} height={rows * HIGH} preserveAspectRatio="none" role="img">
+        <title>Profiles over time</title>
+        {[...cells(captures)].map(([key, some]) => {
+          const [at, row] = key.split(" ").map(Number);
+          return (
+            // biome-ignore lint/a11y/noStaticElementInteractions: the table below is its twin for keys
+            <rect
+              key={key}
+              class={`q-${heat(some.length)}`}
+              x={at * WIDE}
+              y={row * HIGH}
+              width={WIDE - 1}
+              height={HIGH - 2}
+              onClick={() => open(some[0].id)}
+            >
+              <title>{`${some.map((one) => one.id).join(", ")}: ${instanceOf(some[0])}`}</title>
+            </rect>
+          );
+        })}
+      </svg>
+    </figure>
+  );
+}
+
+/** The view. */
+export function Singles({ address, captures }: { address: Address; captures: readonly Capture[] }): JSX.Element {
+  const [service, only] = [address.of("svc"), address.of("capture")];
+  const some = captures
+    .filter((capture) => (!service || capture.service === service) && (!only || capture.id === only))
+    .toReversed();
+  const to = (id: string) => address.with({ view: "", capture: id });
+  return (
+    <div class="scroll grow singles">
+      {some.length > 0 && <HeatMap captures={some} open={(id) => go(to(id))} />}
+      <table class="t pad dense">
+        <caption class="dim">{counted(some.length, "profile")}</caption>
+        <thead>
+          <tr>
+            <th>capture</th>
+            <th aria-sort="descending">received</th>
+            <th>service</th>
+            <th class="wide">instance</th>
+            <th class="n">size</th>
+            <th class="x">protocol</th>
+          </tr>
+        </thead>
+        <tbody>
+          {some.slice(0, ROWS).map((capture) => (
+            <tr key={capture.id} onClick={() => go(to(capture.id))}>
+              <td class="s">
+                <Link to={to(capture.id)}>{capture.id}</Link>
+              </td>
+              <td>{moment(capture.opened_ns)}</td>
+              <td>{capture.service || "–"}</td>
+              <td class="dim wide">{capture.instance || "–"}</td>
+              <td class="n">{amount("bytes", bytesOf(capture))}</td>
+              <td class="x dim">{capture.protocol ?? "unknown"}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {some.length > ROWS && <p class="empty dim">{counted(some.length - ROWS, "older profile")}: choose a service.</p>}
+    </div>
+  );
+}

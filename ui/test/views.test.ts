@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Capture } from "../src/app/api";
+import { firstBase } from "../src/app/base";
+import { cells, heat } from "../src/app/cells";
+import { type Column, ordered } from "../src/app/order";
+
+const capture = (id: string, service: string, instance: string, opened_ns: number): Capture =>
+  ({ id, service, instance, opened_ns, parts: [] }) as unknown as Capture;
+
+test("a comparison begins with the stretch before the chosen one, else with the capture before", () => {
+  const captures = [capture("1-1", "shop", "a", 1), capture("1-2", "stock", "a", 2), capture("1-3", "shop", "a", 3)];
+  const from = 1_773_463_907_604_000_001n;
+  assert.deepEqual(firstBase({ from, to: from + 2_000_000_000n }, "1-3", captures), {
+    from: "2026-03-14T04:51:47.604000001Z",
+    to: "2026-03-14T04:51:49.604000001Z",
+    base_from: "2026-03-14T04:51:45.604000001Z",
+    base_to: "2026-03-14T04:51:47.604000001Z",
+  });
+  assert.deepEqual(firstBase(null, "1-3", captures), { base: "1-1" });
+  assert.deepEqual(firstBase(null, "1-2", captures), {});
+  assert.deepEqual(firstBase(null, "", captures), {});
+});
+
+test("rows stand by a column, and what is not known stands last", () => {
+  const column: Column<number | null> = { name: "n", text: "n", value: (row) => row, cell: String };
+  const rows = [3, null, 7, 3];
+  assert.deepEqual(ordered(rows, column, true), [2, 0, 3, 1]);
+  assert.deepEqual(ordered(rows, column, false), [0, 3, 2, 1]);
+});
+
+test("a map has a cell for each moment and instance", () => {
+  const captures = [capture("1-1", "shop", "a", 0), capture("1-2", "shop", "b", 0), capture("1-3", "shop", "a", 1190)];
+  const of = cells([...captures, capture("1-4", "shop", "a", 1)]);
+  assert.deepEqual(
+    [...of].map(([key, some]) => [key, some.map((one) => one.id)]),
+    [
+      ["0 0", ["1-1", "1-4"]],
+      ["0 1", ["1-2"]],
+      ["119 0", ["1-3"]],
+    ],
+  );
+  assert.deepEqual([1, 2, 3, 4, 31, 100, 1000].map(heat), [1, 2, 2, 3, 4, 6, 6]);
+});
