@@ -117,6 +117,24 @@ fn call() {
     run("call.mjs", &[SHOP]);
 }
 
+#[test]
+fn profiles() {
+    run("profiles.mjs", &[SHOP]);
+}
+
+#[test]
+fn tiles() {
+    run("tiles.mjs", &[SHOP]);
+}
+
+#[test]
+fn memory() {
+    if let Some(captures) = corpus() {
+        let recording = captures.iter().find(|path| path.ends_with("main.jfr"));
+        run("memory.mjs", &[recording.expect("a recording with a heap")]);
+    }
+}
+
 /// Captures of every producer.
 const CAPTURES: [&str; 12] = [
     "datakit/dk_ddtrace_python.pprof",

@@ -9,11 +9,13 @@ import { startFlame } from "../flame/input";
 export function FlamePart({ held }: { held: Held[] }): JSX.Element {
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (!place.current) return;
+    if (!place.current) return undefined;
     // The part's own markup, without any data.
     place.current.innerHTML = markup.replace("{{id}}", "").replace("{{data}}", "null");
     const part = place.current.querySelector<HTMLElement>("[data-part]");
-    if (part) startFlame(part, held);
+    const life = new AbortController();
+    if (part) startFlame(part, held, life.signal);
+    return () => life.abort();
   }, [held]);
   return <div class="part" ref={place} />;
 }

@@ -80,7 +80,7 @@ export function Part(props: {
   return (
     <>
       {state === "asking" && <p class="empty dim">Reading</p>}
-      <div class="part" ref={place} aria-busy={state === "asking"} hidden={state !== "here"} />
+      <div class="fetched" ref={place} aria-busy={state === "asking"} hidden={state !== "here"} />
     </>
   );
 }

@@ -1,0 +1,64 @@
+// Memory and locks: rows are those of `objects` and `monitors`, in the order that a head says, with what each row opens to.
+import assert from 'node:assert/strict';
+import { accessible, browse, json, nanoseconds, pushed, serve } from './browser.mjs';
+
+const [recording] = process.argv.slice(2);
+const rows = (page) => page.$$eval('tbody tr[tabindex]', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+const settled = (page, label) => page.locator(`[role=tabpanel][aria-busy=false] table[aria-label="${label}"]`).waitFor();
+const near = (text, value) => assert.ok(Math.abs(nanoseconds(text) / value - 1) < 0.005, `${text} for ${value}`);
+const grouped = (value) => value.toLocaleString('en-US');
+
+await serve(async ({ origin, data }) => {
+  pushed(recording, origin);
+  const [heap] = json('objects', '--json', data);
+  const monitors = json('monitors', '--json', data);
+  for (const colorScheme of ['light', 'dark']) {
+    await browse(async (page) => {
+      // Classes, those with most live bytes first; a head sorts, and Back takes that back.
+      await page.goto(`${origin}/memory`);
+      await settled(page, 'Classes');
+      await accessible(page, 'Objects');
+      const byBytes = heap.classes.toSorted((a, b) => b.live.bytes - a.live.bytes);
+      const shown = await rows(page);
+      assert.equal(shown.length, Math.min(heap.classes.length, 200));
+      assert.deepEqual(shown.map((row) => [row[0], row.at(-1)]), byBytes.slice(0, 200).map((row) => [grouped(row.live.count), row.class]));
+      await page.getByRole('button', { name: 'allocated' }).click();
+      const most = heap.classes.reduce((a, b) => (b.allocated.count > a.allocated.count ? b : a));
+      await page.waitForFunction((name) => document.querySelector('tbody tr[tabindex] td:last-child').textContent === name, most.class);
+      assert.equal(new URL(page.url()).searchParams.get('sort'), '-allocated');
+      await page.goBack();
+      await page.waitForFunction((name) => document.querySelector('tbody tr[tabindex] td:last-child').textContent === name, byBytes[0].class);
+
+      // Monitors, and who held the one that blocked most.
+      await page.getByRole('tab', { name: 'Monitors' }).click();
+      await settled(page, 'Monitors');
+      await accessible(page, 'Monitors');
+      const blocked = ({ contended, waited, parked }) => contended.total_ns + waited.total_ns + parked.total_ns;
+      const worst = monitors.toSorted((a, b) => blocked(b) - blocked(a))[0];
+      const [first] = await rows(page);
+      near(first[0], blocked(worst));
+      assert.ok(first.at(-1).startsWith(worst.class), first.at(-1));
+      await page.locator('tbody tr[tabindex]').first().press('Enter');
+      const pane = page.getByRole('complementary', { name: 'Details' });
+      await pane.getByText(worst.owners[0].thread).first().waitFor();
+      await pane.getByText(worst.stacks[0].frames[0]).first().waitFor();
+      await accessible(page, 'a monitor');
+
+      // Collections, the last one first.
+      await page.getByRole('tab', { name: 'GC' }).click();
+      await settled(page, 'Collections');
+      await accessible(page, 'GC');
+      const collections = heap.collections.toSorted((a, b) => b.time_ns - a.time_ns);
+      const told = await rows(page);
+      assert.deepEqual(told.map((row) => row.at(-1)), collections.map(({ number }) => grouped(number)));
+      told.forEach((row, at) => near(row[1], collections[at].took_ns));
+      assert.equal(await page.locator('.heat .took').count(), collections.length);
+    }, { origin, colorScheme });
+  }
+  // A capture without them says what has them.
+  await browse(async (page) => {
+    await page.goto(`${origin}/memory?capture=1-1&q=${encodeURIComponent('thread = nobody')}&tab=monitors`);
+    await page.getByText('Nobody waited for a monitor').waitFor();
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  }, { origin, viewport: { width: 390, height: 844 } });
+});

@@ -1,0 +1,116 @@
+// Profiles: what is chosen, alone and in comparison, is what `top` and `diff` print of the same captures.
+import assert from 'node:assert/strict';
+import { accessible, browse, json, nanoseconds, serve, traceloom } from './browser.mjs';
+
+const [shop] = process.argv.slice(2);
+const near = (text, value) => assert.ok(value === 0 ? /^0( ns)?$/.test(text) : Math.abs(nanoseconds(text) / value - 1) < 0.005, `${text} for ${value}`);
+const query = (page) => new URL(page.url()).searchParams;
+/** The functions that a graph's part lists: name, self, total, calls. */
+async function functions(page) {
+  await page.locator('.flame .view-table').click();
+  const rows = await page.$$eval('.flame .rows tbody tr', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.querySelector('[title]')?.title ?? cell.textContent)));
+  return rows.map((row) => [row.at(-1), row[0], row[2], row.at(-2)]);
+}
+async function equal(page, top) {
+  const shown = await functions(page);
+  assert.deepEqual(shown.map(([name, , , count]) => [name, count]).sort(), top.functions.map((row) => [row.function, row.count.toLocaleString('en-US')]).sort());
+  const by = new Map(top.functions.map((row) => [row.function, row]));
+  for (const [name, self, total] of shown) {
+    near(self, by.get(name).self);
+    near(total, by.get(name).total);
+  }
+}
+
+await serve(async ({ cdt, origin, data }) => {
+  for (const service of ['shop', 'shop', 'stock']) traceloom('send', shop, '--to', cdt, '--service', service);
+  const chosen = `${data}#1-1,1-2`;
+
+  await browse(async (page) => {
+    // A service: its functions; keys of the graph are none of the filter's.
+    await page.goto(`${origin}/profiles?svc=shop`);
+    await page.locator('.flame .view').waitFor();
+    await accessible(page, 'Profiles');
+    await equal(page, json('top', '--json', chosen)[0]);
+    await page.getByRole('combobox', { name: 'Filter' }).fill('hi');
+    assert.equal(await page.isHidden('.cuts'), true);
+
+    // A filter says what it leaves, of what.
+    const filter = 'thread = "http-nio-8080-exec-1"';
+    await page.getByRole('combobox', { name: 'Filter' }).fill(filter);
+    await page.keyboard.press('Enter');
+    await page.locator('.left').waitFor();
+    const [left] = json('top', '--json', `--filter=${filter}`, chosen);
+    const [, some, all] = /wall of calls: (.+) of (.+)\.$/.exec(await page.textContent('.left'));
+    near(some, left.total);
+    near(all, json('top', '--json', chosen)[0].total);
+    await page.locator('.fetched[aria-busy=false] .flame').waitFor();
+    await equal(page, left);
+    // Back takes the view of the part back, then the filter.
+    await page.goBack();
+    await page.goBack();
+    await page.locator('.left').waitFor({ state: 'detached' });
+
+    // A stretch that is dragged in the strip is compared with as much before it; both sides stand alone by a press.
+    await page.locator('.fetched[aria-busy=false] .flame .view-graph').click();
+    const strip = await page.locator('.strip').boundingBox();
+    await page.mouse.move(strip.x + strip.width * 0.5, strip.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(strip.x + strip.width * 0.7, strip.y + 40, { steps: 4 });
+    await page.mouse.up();
+    await page.waitForFunction(() => location.hash.includes('w='));
+    await page.getByRole('button', { name: 'Compare', exact: true }).click();
+    await page.locator('.fetched[aria-busy=false] .flame .recordings').waitFor();
+    await accessible(page, 'Comparison');
+    const bounds = Object.fromEntries(['from', 'to', 'base_from', 'base_to'].map((name) => [name, query(page).get(name)]));
+    assert.equal(bounds.base_to, bounds.from);
+    const flags = [`--since=${bounds.from}`, `--until=${bounds.to}`, `--base-since=${bounds.base_from}`, `--base-until=${bounds.base_to}`];
+    const [diff] = json('diff', '--json', '--wide', chosen, chosen, ...flags);
+    await page.locator('.flame .view-table').click();
+    const rows = await page.$$eval('.flame .rows tbody tr', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.querySelector('[title]')?.title ?? cell.textContent)));
+    assert.equal(rows.length, diff.functions.length);
+    const by = new Map(diff.functions.map((row) => [row.function, row]));
+    for (const row of rows) {
+      const { before, after } = by.get(row.at(-1));
+      near(row[2], before.self);
+      near(row[3], after.self);
+    }
+    const comparison = page.url();
+    await page.getByRole('link', { name: 'Before alone' }).click();
+    await page.locator('.fetched[aria-busy=false] .flame .recordings').waitFor({ state: 'hidden' });
+    await equal(page, json('top', '--json', chosen, `--since=${bounds.base_from}`, `--until=${bounds.base_to}`)[0]);
+    await page.goto(comparison);
+    await page.getByRole('link', { name: 'After alone' }).click();
+    await page.locator('.fetched[aria-busy=false] .flame .recordings').waitFor({ state: 'hidden' });
+    await equal(page, json('top', '--json', chosen, `--since=${bounds.from}`, `--until=${bounds.to}`)[0]);
+
+    // Two captures.
+    await page.goto(`${origin}/profiles?capture=1-3`);
+    await page.locator('.fetched[aria-busy=false] .flame').waitFor();
+    await page.getByRole('button', { name: 'Compare', exact: true }).click();
+    await page.getByText('Nothing to compare with yet.').waitFor();
+    await page.getByRole('combobox', { name: 'Capture' }).selectOption('1-2');
+    await page.locator('.fetched[aria-busy=false] .flame .recordings').waitFor();
+    assert.equal(query(page).get('base'), '1-2');
+
+    // Single profiles: every capture, the newest first; a press shows one alone.
+    await page.goto(`${origin}/profiles`);
+    await page.getByRole('button', { name: 'Single profiles' }).click();
+    await page.getByText('3 profiles').waitFor();
+    await accessible(page, 'Single profiles');
+    assert.deepEqual(await page.$$eval('tbody tr', (rows) => rows.map((row) => row.cells[0].textContent)), ['1-3', '1-2', '1-1']);
+    assert.equal(await page.locator('.heat rect').count() > 0, true);
+    await page.getByRole('link', { name: '1-2', exact: true }).click();
+    await page.locator('.fetched[aria-busy=false] .flame').waitFor();
+    await equal(page, json('top', '--json', `${data}#1-2`)[0]);
+  }, { origin });
+
+  // A filter that cannot be read says so, and dark has the same.
+  await browse(async (page) => {
+    await page.goto(`${origin}/profiles?q=duration%20%3E`);
+    await page.locator('.note.bad').waitFor();
+    await page.goto(`${origin}/profiles?svc=shop`);
+    await page.locator('.fetched[aria-busy=false] .flame').waitFor();
+    await accessible(page, 'dark Profiles');
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  }, { origin, asked: 400, colorScheme: 'dark', viewport: { width: 390, height: 844 } });
+});
