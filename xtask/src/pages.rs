@@ -39,6 +39,9 @@ const PAGES: &[Page] = &[
     },
 ];
 
+/// The app of a collector, whose script starts one and sends it what it measures.
+const APP: &str = "app";
+
 /// Makes the pages that `names` names, or all, and measures them.
 ///
 /// Needs node, chromium, and in the folder that `TRACELOOM_NPM` names playwright-core, as the tests of pages do.
@@ -48,7 +51,7 @@ const PAGES: &[Page] = &[
 pub fn run(names: &[&str]) -> Result<(), String> {
     if let Some(name) = names
         .iter()
-        .find(|name| PAGES.iter().all(|page| page.name != **name))
+        .find(|name| **name != APP && PAGES.iter().all(|page| page.name != **name))
     {
         return Err(format!("there is no page `{name}` to measure"));
     }
@@ -87,6 +90,15 @@ pub fn run(names: &[&str]) -> Result<(), String> {
         measure.arg(script).env("TRACELOOM_FOLDER", &folder);
         if succeed(&mut measure).is_err() {
             slow.push(page.name);
+        }
+    }
+    if names.is_empty() || names.contains(&APP) {
+        let mut measure = program("node");
+        measure.arg(root().join("xtask/pages/app.mjs"));
+        measure.env("TRACELOOM_FOLDER", &folder);
+        measure.env("TRACELOOM_BINARY", built.join("release/traceloom"));
+        if succeed(&mut measure).is_err() {
+            slow.push(APP);
         }
     }
     fs::remove_dir_all(&folder).map_err(|error| failed(&folder, error))?;

@@ -135,6 +135,22 @@ fn memory() {
     }
 }
 
+#[test]
+fn captures_page() {
+    let vector = format!("{SHOP}/../tptp/vectors/aggregated_calls.trcbin");
+    run("captures.mjs", &[SHOP, &vector]);
+}
+
+#[test]
+fn demo() {
+    run("demo.mjs", &[]);
+}
+
+#[test]
+fn settings() {
+    run("settings.mjs", &[SHOP]);
+}
+
 /// Captures of every producer.
 const CAPTURES: [&str; 12] = [
     "datakit/dk_ddtrace_python.pprof",

@@ -435,3 +435,30 @@ fn the_document_of_the_api_is_the_one_that_is_served() {
     let (status, _, served) = asked(&authority(&collector), "/api/v1/openapi.json", "");
     assert_eq!((status, served.as_str()), (200, made.trim_end()));
 }
+
+/// Schemathesis asks everything that the document describes, in ways that are right and wrong.
+#[test]
+fn no_request_of_the_document_is_an_error_of_the_server() {
+    let Some(packages) = std::env::var_os("TRACELOOM_SCHEMATHESIS") else {
+        eprintln!("skipped: TRACELOOM_SCHEMATHESIS names no folder with schemathesis");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let (collector, _) = collected_shop(&folder.path().join("data"));
+    let output = std::process::Command::new("python3")
+        .args(["-m", "schemathesis.cli", "run"])
+        .arg(format!("{}/api/v1/openapi.json", collector.http))
+        .args(["--checks=not_a_server_error", "--max-examples=2"])
+        .args(["--phases=examples,fuzzing", "--suppress-health-check=all"])
+        .args(["--request-timeout=120", "--seed=1", "--no-color"])
+        // It does not end.
+        .arg("--exclude-path=/api/v1/live")
+        .env("PYTHONPATH", packages)
+        .current_dir(folder.path())
+        .output()
+        .expect("python3 runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}{error}");
+    assert!(said.contains(" generated, "), "it asked nothing: {said}");
+}

@@ -14,6 +14,7 @@ export interface Capture {
   protocol: string | null;
   state: string;
   opened_ns: number | null;
+  closed_ns?: number | null;
   namespace: string;
   service: string;
   instance: string;
@@ -170,11 +171,19 @@ export class Problem extends Error {
   }
 }
 
+let refused = (): void => undefined;
+
+/** Runs `listener` when the collector asks for a token. */
+export function onRefused(listener: () => void): void {
+  refused = listener;
+}
+
 /** Asks the collector; what was asked is taken back through `signal`. */
 export async function read<A>(path: string, signal?: AbortSignal): Promise<A> {
   const response = await fetch(`/api/v1/${path}`, signal ? { signal } : {});
   const body = await response.json();
   if (response.ok) return body;
+  if (response.status === 401) refused();
   const why = body.detail ?? body.error ?? body.title ?? `the collector answers ${response.status}`;
   throw new Problem(String(why), body.column ?? null);
 }
@@ -182,15 +191,51 @@ export async function read<A>(path: string, signal?: AbortSignal): Promise<A> {
 /** Asks for rows. */
 export const ask = <R>(path: string, signal?: AbortSignal): Promise<Answer<R>> => read(path, signal);
 
-/** Sends a file as it is; returns the sentence that says what became of it. */
-export async function upload(file: File): Promise<string> {
-  const name = encodeURIComponent(file.name);
-  const response = await fetch(`/api/v1/upload?name=${name}`, {
-    method: "POST",
-    headers: { "content-type": "application/octet-stream" },
-    body: file,
+/** What requests of a session that change something have in a header. */
+let secret = "";
+
+/** Keeps the secret of the session. */
+export const keepSecret = (text: string | null): void => {
+  secret = text ?? "";
+};
+
+/** Headers of a request that changes something. */
+export const changing = (kind: string): Record<string, string> => ({
+  "content-type": kind,
+  ...(secret ? { "x-csrf-token": secret } : {}),
+});
+
+/** Sends a file as it is, and tells how much of it is sent; returns what became of it. */
+export function upload(
+  file: File,
+  signal: AbortSignal,
+  progress: (sent: number) => void,
+): Promise<{ text: string; isKept: boolean }> {
+  return new Promise((done) => {
+    // Nothing else tells how much of a body was sent.
+    const request = new XMLHttpRequest();
+    request.open("POST", `/api/v1/upload?name=${encodeURIComponent(file.name)}`);
+    for (const [name, value] of Object.entries(changing("application/octet-stream")))
+      request.setRequestHeader(name, value);
+    request.upload.onprogress = ({ loaded }) => progress(loaded);
+    request.onload = () => {
+      let body: { capture?: string; detail?: string; error?: string } = {};
+      try {
+        body = JSON.parse(request.responseText);
+      } catch {
+        // Not from the collector: the status says it.
+      }
+      const isKept = request.status >= 200 && request.status < 300;
+      const why = body.detail ?? body.error ?? `the collector answers ${request.status}`;
+      const text = isKept
+        ? `${file.name} is kept${body.capture ? ` as ${body.capture}` : ""}`
+        : `${file.name} is refused: ${why}`;
+      done({ text, isKept });
+    };
+    request.onerror = () =>
+      done({ text: `${file.name} did not get through: the collector does not answer`, isKept: false });
+    request.onabort = () => done({ text: `${file.name} was taken back`, isKept: false });
+    signal.addEventListener("abort", () => request.abort());
+    request.send(file);
   });
-  const body = await response.json().catch(() => ({}));
-  if (response.ok) return `${file.name} is kept${body.id ? ` as ${body.id}` : ""}`;
-  return `${file.name} is refused: ${body.error ?? response.status}`;
 }

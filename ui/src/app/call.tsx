@@ -243,8 +243,8 @@ function ThreadView({ detail, capture }: { detail: CallDetail; capture: string }
       <p class="bar dim">
         The thread with its pauses, and what else ran then.
         <span class="grow" />
-        <Link to={`/draw?view=flame&${own}`}>Profiles of that time and thread</Link>
-        <Link to={`/draw?view=timeline&${question}`}>Timeline</Link>
+        <Link to={`/profiles?${own}`}>Profiles of that time and thread</Link>
+        <Link to={`/timeline?${question}`}>Timeline</Link>
       </p>
       <iframe class="draw" title="Timeline around the call" src={`/view/timeline?${question}`} />
     </>
@@ -367,7 +367,7 @@ export function CallPage({ address }: { address: Address }): JSX.Element {
                 {capture !== EVERY && (
                   <>
                     {" "}
-                    · <Link to={`/captures?sel=${encodeURIComponent(capture)}`}>capture {capture}</Link>
+                    · <Link to={`/captures/${encodeURIComponent(capture)}`}>capture {capture}</Link>
                   </>
                 )}
               </p>
@@ -432,7 +432,7 @@ export function CallPage({ address }: { address: Address }): JSX.Element {
             )}
           </div>
           <div class="below">
-            <main class="grow tab" id="tab" role="tabpanel" aria-labelledby={`tab-${view}`} tabIndex={-1}>
+            <main class="grow callview" id="tab" role="tabpanel" aria-labelledby={`tab-${view}`} tabIndex={-1}>
               <Tab view={view} detail={detail} address={address} capture={capture} least={least} words={words} />
             </main>
             <Side detail={detail} address={address} />

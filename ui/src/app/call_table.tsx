@@ -1,15 +1,14 @@
 /* The list of calls: only the rows that are seen are elements. */
 import type { JSX } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { amount, counted, grouped } from "../shared/amount";
 import type { Call } from "./api";
 import { type Column, titleOf } from "./call_columns";
 import { CellBar } from "./call_pane";
 import { Icon } from "./icons";
 import { moment } from "./times";
+import { useWindow } from "./window";
 
-/** Rows above and below those that are seen. */
-const AROUND = 20;
 /** Pixels that what a call did has at least. */
 const WHAT = 240;
 /** Cards that a phone shows. */
@@ -57,35 +56,20 @@ function What({ call }: { call: Call }): JSX.Element {
 
 /** The table, and cards where there is no room for one. */
 export function CallList(props: Props): JSX.Element {
-  const scroll = useRef<HTMLElement>(null);
-  const [seen, setSeen] = useState({ first: 0, last: 60 });
   const [isNarrow, setNarrow] = useState(matchMedia("(max-width: 640px)").matches);
-  const height = matchMedia("(pointer: coarse)").matches ? 36 : 24;
   const { rows } = props;
-  const measure = () => {
-    const element = scroll.current;
-    if (!element) return;
-    const first = Math.max(Math.floor(element.scrollTop / height) - AROUND, 0);
-    const last = Math.ceil((element.scrollTop + element.clientHeight) / height) + AROUND;
-    setSeen((now) => (now.first === first && now.last === last ? now : { first, last }));
-  };
+  const seen = useWindow<HTMLElement>(rows.count, 24, 36);
+  const { first, last } = seen;
   useEffect(() => {
     const media = matchMedia("(max-width: 640px)");
     const turn = () => setNarrow(media.matches);
     media.addEventListener("change", turn);
-    const watch = new ResizeObserver(measure);
-    if (scroll.current) watch.observe(scroll.current);
-    return () => {
-      media.removeEventListener("change", turn);
-      watch.disconnect();
-    };
+    return () => media.removeEventListener("change", turn);
   }, []);
-  useLayoutEffect(measure, [rows.count]);
-  useEffect(() => props.look(seen.first, Math.min(seen.last, rows.count)), [seen, rows.count, props.rows]);
+  useEffect(() => props.look(first, last), [first, last, rows.count, props.rows]);
 
-  const last = Math.min(seen.last, rows.count);
   const shown: [number, Call | undefined][] = [];
-  for (let number = seen.first; number < last; number++) shown.push([number, rows.row(number)]);
+  for (let number = first; number < last; number++) shown.push([number, rows.row(number)]);
   const day = rows.row(0)?.start;
   const key = (event: KeyboardEvent, call: Call) => {
     if (event.key === "Enter") props.open(call);
@@ -144,13 +128,12 @@ export function CallList(props: Props): JSX.Element {
   };
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys.
-    <section class="scroll grow list" ref={scroll} onScroll={measure} tabIndex={0} aria-label="List of calls">
+    <section class="scroll grow list" ref={seen.scroll} onScroll={seen.measure} tabIndex={0} aria-label="List of calls">
       <table
         class="t dense pad fixed"
         style={{
           minWidth: `${props.columns.reduce((sum, { width }) => sum + (width || WHAT), 0)}px`,
-          marginTop: `${seen.first * height}px`,
-          marginBottom: `${(rows.count - last) * height}px`,
+          ...seen.room,
         }}
         aria-busy={props.isBusy}
         aria-rowcount={rows.count + 1}

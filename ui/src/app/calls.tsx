@@ -291,10 +291,6 @@ export function CallsPage({ address }: { address: Address }): JSX.Element {
       const target = event.target as Element;
       if (target.closest("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key === "Escape" && address.of("sel")) go(address.with({ sel: "" }));
-      if (event.key === "/") {
-        event.preventDefault();
-        document.querySelector<HTMLInputElement>("input.q")?.focus();
-      }
     };
     addEventListener("keydown", key);
     return () => removeEventListener("keydown", key);
@@ -365,6 +361,7 @@ export function CallsPage({ address }: { address: Address }): JSX.Element {
             </Popover>
             <Popover
               kind="btn"
+              place="export"
               label={
                 <>
                   <Icon name="download" /> Export

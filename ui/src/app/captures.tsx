@@ -1,10 +1,16 @@
-/* Captures: every original with its notes. */
+/* Captures: every original with its notes, its bytes, and what it becomes. */
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import { amount, counted, grouped } from "../shared/amount";
 import { type Address, go } from "./address";
 import type { Capture, Note } from "./api";
+import { Convert } from "./convert";
 import { Link, Said, useAnswer } from "./frame";
-import { moment } from "./times";
+import { Around } from "./hex";
+import { Icon } from "./icons";
+import { ago, boundNs, iso, moment } from "./times";
+import { Drop, Sent, useUploads } from "./upload";
+import { useWindow } from "./window";
 
 /** A part as `info --json` has it. */
 interface Part {
@@ -13,43 +19,145 @@ interface Part {
   decoded_bytes: number;
   records: Record<string, number>;
   reason: string | null;
+  time: { start_ns: number; end_ns: number; origin: string } | null;
 }
 
-const bytesOf = (capture: Capture) => capture.parts.reduce((sum, part) => sum + part.bytes, 0);
+interface Contents extends Part {
+  inputs?: Part[];
+}
 
-function Details({ capture }: { capture: Capture }): JSX.Element {
+/** Notes that a part shows. */
+const MOST_NOTES = 500;
+
+export const bytesOf = (capture: Capture): number => capture.parts.reduce((sum, part) => sum + part.bytes, 0);
+
+/** What a capture is called: its service, else the file that was sent. */
+export function nameOf(capture: Capture): string {
+  if (capture.service) return capture.service;
+  const [part] = capture.parts;
+  return part?.name.replace(/^upload\//, "").split("/")[0] || capture.instance || capture.id;
+}
+
+/** The page of a capture. */
+export const capturePage = (id: string): string => `/captures/${encodeURIComponent(id)}`;
+
+const LEVELS = { info: "dim", warn: "warn", damage: "bad" } as const;
+const number = (text: string): number | undefined => {
+  const value = Number(text);
+  return text && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+};
+
+function Notes(props: { address: Address; part: string; notes: readonly Note[] }): JSX.Element {
+  const { address, notes } = props;
+  const at = number(address.of("at"));
+  return (
+    <section>
+      <h3 class="h2">notes of {props.part.split("/").slice(-2).join("/")}, by offset</h3>
+      {!notes.length && <p class="dim">none</p>}
+      <table class="t dense">
+        <tbody>
+          {notes.slice(0, MOST_NOTES).map((note) => {
+            const offset = `0x${note.offset.toString(16)}`;
+            const open = () => go(address.with({ part: note.part, at: offset }));
+            return (
+              <tr
+                key={`${note.offset} ${note.kind} ${note.text}`}
+                tabIndex={0}
+                aria-selected={at === note.offset}
+                onClick={open}
+                onKeyDown={(event) => event.key === "Enter" && open()}
+              >
+                <td class="code">{offset}</td>
+                <td class={LEVELS[note.level]}>{note.level}</td>
+                <td class="x" title={note.text}>
+                  {note.kind}
+                  {note.count > 1 && ` × ${grouped(note.count)}`} <span class="dim">{note.text}</span>
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      {notes.length > MOST_NOTES && <p class="dim sm">{counted(notes.length - MOST_NOTES, "more note")}</p>}
+    </section>
+  );
+}
+
+function Details({ capture, address }: { capture: Capture; address: Address }): JSX.Element {
+  const [round, setRound] = useState(0);
   const id = encodeURIComponent(capture.id);
-  const contents = useAnswer<Part & { inputs?: Part[] }>(`captures/${id}`);
-  const notes = useAnswer<Note>(`captures/${id}/notes`);
-  const whole = contents.answer?.rows[0];
+  const again = round ? `?again=${round}` : "";
+  const contents = useAnswer<Contents>(`captures/${id}`);
+  const notes = useAnswer<Note>(`captures/${id}/notes${again}`);
+  const [whole] = contents.answer?.rows ?? [];
   const inside = whole?.inputs ?? (whole ? [whole] : []);
   const found = notes.answer?.rows ?? [];
+  const common = inside.length > 1 ? inside.map(({ path }) => path).reduce(shared) : "";
+  const short = (path: string) => path.slice(common.length) || path;
+  const wanted = address.of("part");
+  const chosen =
+    inside.find(({ path }) => path === wanted) ??
+    inside.find(({ path }) => wanted && path.endsWith(wanted)) ??
+    inside.find(({ path }) => found.some((note) => note.part === path)) ??
+    inside[0];
+  const ofPart = found.filter((note) => note.part === chosen?.path || inside.length === 1);
+  const at = number(address.of("at")) ?? ofPart[0]?.offset ?? 0;
   const records = (part: Part) =>
     Object.entries(part.records ?? {})
       .map(([kind, count]) => `${grouped(count)} ${kind}`)
       .join(", ");
-  const prefix = capture.parts.length > 1 ? `${capture.id}/${capture.instance}/` : `${capture.id}/`;
-  const name = (part: Part) => (part.path.startsWith(prefix) ? part.path.slice(prefix.length) : part.path);
+  const worst = (of: readonly Note[]) =>
+    of.some(({ level }) => level === "damage") ? "bad" : of.some(({ level }) => level === "warn") ? "warn" : "";
+  const times = inside.flatMap(({ time }) => (time && time.origin === "unix" ? [time] : []));
+  const covers = times.length > 0 && {
+    from: Math.min(...times.map(({ start_ns }) => start_ns)),
+    to: Math.max(...times.map(({ end_ns }) => end_ns)),
+  };
   return (
     <aside class="pane broad" aria-label="The capture">
       <section>
-        <h2 class="title">
-          {capture.service || capture.instance} {capture.id}
-        </h2>
-        <p class="dim sm">
-          {capture.protocol ?? "unknown protocol"} · {capture.state} · {moment(capture.opened_ns)}
+        <div class="row">
+          <h2 class="title grow">
+            {nameOf(capture)} <small class="dim3">{capture.id}</small>
+          </h2>
+          <button type="button" class="btn" onClick={() => setRound(round + 1)} disabled={notes.isAsking}>
+            {notes.isAsking ? "Checking…" : "Check again"}
+          </button>
+          <button type="button" class="btn" onClick={() => go(address.with({ to: "choose" }))}>
+            Convert…
+          </button>
+          <a class="btn" href={`/api/v1/captures/${id}/original`} download={`${capture.id}.zip`}>
+            <Icon name="download" /> Original
+          </a>
+          <button
+            type="button"
+            class="btn icon"
+            aria-label="Close"
+            onClick={() => go(address.with({ part: "", at: "" }, "/captures"))}
+          >
+            <Icon name="close" />
+          </button>
+        </div>
+        <p class="dim sm" title={capture.opened_ns === null ? undefined : iso(capture.opened_ns)}>
+          {whole?.format ?? capture.protocol ?? "unknown"} · {counted(inside.length || capture.parts.length, "part")} ·
+          by {capture.protocol ?? "an unknown protocol"} · {moment(capture.opened_ns)} · {capture.state}
           {capture.pinned && " · pinned"}
         </p>
+        {covers && (
+          <p class="dim sm">
+            covers {moment(covers.from)} + {amount("ns", covers.to - covers.from)}
+          </p>
+        )}
         <p class="sm">
           <Link to={`/calls?capture=${id}`}>Calls</Link> ·{" "}
           <Link to={`/draw?view=flame&capture=${id}`}>Flame graph</Link> ·{" "}
           <Link to={`/draw?view=timeline&capture=${id}`}>Timeline</Link> ·{" "}
           <Link to={`/draw?view=report&capture=${id}`}>Report</Link>
         </p>
-        <code>
-          traceloom export {capture.id} -o {capture.id}
-        </code>
-        <Said problem={contents.problem} messages={[...capture.doubts, ...(contents.answer?.messages ?? [])]} />
+        <Said
+          problem={contents.problem ?? notes.problem}
+          messages={[...capture.doubts, ...(contents.answer?.messages ?? [])]}
+        />
       </section>
       <section>
         <table class="t dense">
@@ -62,106 +170,213 @@ function Details({ capture }: { capture: Capture }): JSX.Element {
             </tr>
           </thead>
           <tbody>
-            {inside.map((part) => (
-              <tr key={part.path}>
-                <td title={part.path}>{name(part)}</td>
-                <td class="x dim">{part.reason ?? records(part)}</td>
-                <td class="n">{amount("bytes", part.decoded_bytes)}</td>
-                <td class="n">{grouped(found.filter((note) => note.part === part.path).length)}</td>
-              </tr>
-            ))}
+            {inside.map((part) => {
+              const of = found.filter((note) => note.part === part.path || inside.length === 1);
+              const open = () => go(address.with({ part: part.path, at: "" }));
+              return (
+                <tr
+                  key={part.path}
+                  tabIndex={0}
+                  aria-selected={part === chosen}
+                  onClick={open}
+                  onKeyDown={(event) => event.key === "Enter" && open()}
+                >
+                  <td title={part.path}>{short(part.path)}</td>
+                  <td class="x dim" title={part.reason ?? records(part)}>
+                    {part.reason ?? records(part)}
+                  </td>
+                  <td class="n">{amount("bytes", part.decoded_bytes)}</td>
+                  <td class={of.length ? `n ${worst(of)}` : "n dim3"}>{notes.answer ? grouped(of.length) : "–"}</td>
+                </tr>
+              );
+            })}
           </tbody>
         </table>
       </section>
-      <section>
-        <h3 class="h2">notes by offset</h3>
-        {notes.answer && !found.length && <p class="dim">none</p>}
-        <table class="t dense">
-          <tbody>
-            {found.map((note) => (
-              <tr key={`${note.part}${note.offset}${note.kind}`}>
-                <td class="code">0x{note.offset.toString(16)}</td>
-                <td class={{ info: "dim", warn: "warn", damage: "bad" }[note.level]}>{note.level}</td>
-                <td class="x">
-                  {note.kind}
-                  {note.count > 1 && ` × ${grouped(note.count)}`} <span class="dim">{note.text}</span>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
+      {chosen && notes.answer && <Notes address={address} part={short(chosen.path)} notes={ofPart} />}
+      {chosen && (
+        <Around
+          key={chosen.path}
+          capture={capture.id}
+          part={chosen.path}
+          at={at}
+          note={ofPart.find(({ offset }) => offset === at)}
+        />
+      )}
+      {address.of("to") && <Convert address={address} capture={capture.id} />}
     </aside>
   );
 }
 
+/** What paths begin with, up to a `/`. */
+function shared(one: string, other: string): string {
+  let end = 0;
+  while (end < one.length && one[end] === other[end]) end++;
+  return one.slice(0, one.lastIndexOf("/", end - 1) + 1);
+}
+
+const RECEIVED = [
+  ["", "any time"],
+  ["-1h", "the last hour"],
+  ["-24h", "the last day"],
+  ["-7d", "the last week"],
+] as const;
+
 /** The page. */
 export function CapturesPage({ address }: { address: Address }): JSX.Element {
-  const { answer, problem } = useAnswer<Capture>("captures");
+  const [round, setRound] = useState(0);
+  const { answer, problem } = useAnswer<Capture>(`captures?round=${round}`);
+  const uploads = useUploads(() => setRound((round) => round + 1));
   const words = address.of("find").toLowerCase();
   const all = (answer?.rows ?? []).slice().reverse();
   const text = (capture: Capture) =>
-    `${capture.id} ${capture.service} ${capture.instance} ${capture.protocol} ${capture.state}`.toLowerCase();
-  const list = all.filter((capture) => text(capture).includes(words));
-  const MOST = 500;
-  const selected = all.find((capture) => capture.id === address.of("sel"));
+    `${capture.id} ${nameOf(capture)} ${capture.namespace} ${capture.instance} ${capture.protocol} ${capture.state}`.toLowerCase();
+  const since = address.of("received") ? boundNs(address.of("received")) : undefined;
+  const isWanted = (capture: Capture) =>
+    text(capture).includes(words) &&
+    (!address.of("by") || capture.protocol === address.of("by")) &&
+    (since === undefined || (capture.opened_ns ?? 0) >= since);
+  const matching = all.filter(isWanted);
+  const doubtful = matching.filter(({ doubts }) => doubts.length);
+  const isDoubtful = address.of("doubtful") === "1";
+  const list = isDoubtful ? doubtful : matching;
+  const protocols = [...new Set(all.flatMap(({ protocol }) => protocol ?? []))].sort();
+  const [, , id = ""] = address.page.split("/");
+  const selected = all.find((capture) => capture.id === decodeURIComponent(id));
+  const seen = useWindow<HTMLElement>(list.length, 28, 44);
+  const now = Date.now();
+  const open = (capture: Capture) => go(address.with({ part: "", at: "", to: "" }, capturePage(capture.id)));
   return (
     <div class="app">
       <div class="bar rule">
         <label class="field grow">
+          <Icon name="search" />
           <span class="vh">Find</span>
           <input
             value={address.of("find")}
-            placeholder="service, instance, protocol, state"
+            placeholder="name, service, instance, protocol, state"
             onInput={(event) => go(address.with({ find: event.currentTarget.value }), true)}
           />
           <span class="cnt">{answer ? counted(list.length, "capture") : "reading"}</span>
         </label>
+        <label class="select">
+          <span class="dim3">Protocol</span>
+          <select value={address.of("by")} onChange={(event) => go(address.with({ by: event.currentTarget.value }))}>
+            <option value="">all</option>
+            {protocols.map((name) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label class="select">
+          <span class="dim3">Received</span>
+          <select
+            value={address.of("received")}
+            onChange={(event) => go(address.with({ received: event.currentTarget.value }))}
+          >
+            {RECEIVED.map(([value, name]) => (
+              <option key={value} value={value}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <button
+          type="button"
+          class="chip"
+          aria-pressed={isDoubtful}
+          disabled={!doubtful.length && !isDoubtful}
+          onClick={() => go(address.with({ doubtful: isDoubtful ? "" : "1" }))}
+        >
+          Doubtful <span class="dim3">{grouped(doubtful.length)}</span>
+        </button>
+        <label class="btn primary">
+          <Icon name="upload" /> Add files
+          <input
+            class="vh"
+            type="file"
+            multiple
+            onChange={(event) => uploads.send([...(event.currentTarget.files ?? [])])}
+          />
+        </label>
       </div>
       <Said problem={problem} messages={answer?.messages} />
       <div class="body">
-        <main class="scroll grow">
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys. */}
+        <main class="scroll grow" ref={seen.scroll} onScroll={seen.measure} tabIndex={0}>
           <h1 class="vh">Captures</h1>
-          <table class="t pad">
-            <thead>
-              <tr>
-                <th>capture</th>
-                <th>service</th>
-                <th class="wide">instance</th>
-                <th>protocol</th>
-                <th aria-sort="descending">received</th>
-                <th class="n">size</th>
-                <th>state</th>
-              </tr>
-            </thead>
-            <tbody>
-              {list.slice(0, MOST).map((capture) => (
-                <tr
-                  key={capture.id}
-                  tabIndex={0}
-                  aria-selected={capture === selected}
-                  onClick={() => go(address.with({ sel: capture.id }))}
-                  onKeyDown={(event) => event.key === "Enter" && go(address.with({ sel: capture.id }))}
-                >
-                  <td class="s">{capture.id}</td>
-                  <td>{capture.service || "–"}</td>
-                  <td class="dim wide">{capture.instance || "–"}</td>
-                  <td class="dim">{capture.protocol ?? "unknown"}</td>
-                  <td>{moment(capture.opened_ns)}</td>
-                  <td class="n">{amount("bytes", bytesOf(capture))}</td>
-                  <td class={capture.state === "open" ? "ok" : ""}>{capture.state}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-          {list.length > MOST && <p class="empty">{counted(list.length - MOST, "older capture")}: find by a word.</p>}
-          {answer && !all.length && (
+          {answer && !all.length ? (
             <p class="empty">
-              <b>Nothing has arrived.</b> <Link to="/">How to send</Link>
+              <b>Nothing has arrived.</b> <Link to="/">How to send</Link>, or drop a file here.
+            </p>
+          ) : (
+            <table class="t pad" style={seen.room} aria-rowcount={list.length + 1}>
+              <thead>
+                <tr>
+                  <th>capture</th>
+                  <th class="wide">instance</th>
+                  <th>protocol</th>
+                  <th aria-sort="descending">received ↓</th>
+                  <th class="n">size</th>
+                  <th>state</th>
+                  <th class="wide">doubts</th>
+                </tr>
+              </thead>
+              <tbody>
+                {list.slice(seen.first, seen.last).map((capture, at) => (
+                  <tr
+                    key={capture.id}
+                    tabIndex={0}
+                    aria-rowindex={seen.first + at + 2}
+                    aria-selected={capture === selected}
+                    onClick={() => open(capture)}
+                    onKeyDown={(event) => event.key === "Enter" && open(capture)}
+                  >
+                    <td>
+                      <span class="s">{nameOf(capture)}</span> <small class="dim3">{capture.id}</small>
+                    </td>
+                    <td class="dim wide">{capture.instance || "–"}</td>
+                    <td class="dim">{capture.protocol ?? "unknown"}</td>
+                    <td title={capture.opened_ns === null ? undefined : iso(capture.opened_ns)}>
+                      {ago(capture.opened_ns, now)}
+                    </td>
+                    <td class="n">{amount("bytes", bytesOf(capture))}</td>
+                    <td class={capture.state === "open" ? "ok" : ""}>
+                      {capture.state === "open" ? "arriving" : capture.state}
+                    </td>
+                    <td class={capture.doubts.length ? "wide warn" : "wide dim3"}>
+                      {capture.doubts.length ? (
+                        <>
+                          <Icon name="warning" /> {counted(capture.doubts.length, "doubt")}
+                        </>
+                      ) : (
+                        "none"
+                      )}
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )}
+          {answer && all.length > 0 && !list.length && (
+            <p class="empty">
+              <b>No capture matches.</b>{" "}
+              <Link to={address.with({ find: "", by: "", received: "", doubtful: "" })}>Show all</Link>
             </p>
           )}
+          {answer && id && !selected && (
+            <p class="empty">
+              There is no capture {decodeURIComponent(id)}: it was removed by retention, or never received.
+            </p>
+          )}
+          <div class="page-end">
+            <Drop send={uploads.send} />
+            <Sent sending={uploads.sending} />
+          </div>
         </main>
-        {selected && <Details key={selected.id} capture={selected} />}
+        {selected && <Details key={selected.id} capture={selected} address={address} />}
       </div>
     </div>
   );

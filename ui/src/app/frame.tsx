@@ -5,6 +5,7 @@ import { switchTheme } from "../shared/theme";
 import { Address, go, refresh } from "./address";
 import { type Answer, Problem, read } from "./api";
 import { Icon } from "./icons";
+import { Keys, Palette, remember } from "./palette";
 import { isLocalTime, switchZone } from "./times";
 
 /** What of the address goes on from page to page. */
@@ -40,12 +41,78 @@ export function Link(props: {
   );
 }
 
+const THEME = "traceloom.theme";
+
+/** Takes the theme that was chosen last. */
+export function startTheme(): void {
+  const theme = localStorage.getItem(THEME);
+  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
+}
+
+function turnTheme(): void {
+  switchTheme();
+  localStorage.setItem(THEME, document.documentElement.dataset.theme ?? "");
+}
+
+function turnZone(): void {
+  switchZone();
+  refresh();
+}
+
+/** Pages by the key behind `g`. */
+const GOES: Readonly<Record<string, string>> = {
+  n: "/",
+  c: "/calls",
+  p: "/profiles",
+  t: "/timeline",
+  m: "/memory",
+  a: "/captures",
+  s: "/settings",
+};
+
+/** Keys that every page has. */
+function useKeys(open: (what: "" | "palette" | "keys") => void): void {
+  useEffect(() => {
+    let isGoing = false;
+    const press = (event: KeyboardEvent) => {
+      const { key } = event;
+      const target = event.target instanceof Element ? event.target : document.body;
+      if ((event.ctrlKey || event.metaKey) && key.toLowerCase() === "k") {
+        event.preventDefault();
+        open("palette");
+        return;
+      }
+      // Fields take letters, parts of pages have keys of their own, and dialogs close by themselves.
+      if (
+        target.closest("input, select, textarea, dialog, [data-part]") ||
+        event.ctrlKey ||
+        event.metaKey ||
+        event.altKey
+      )
+        return;
+      const to = isGoing ? GOES[key] : undefined;
+      isGoing = !isGoing && key === "g";
+      if (to) go(to);
+      else if (key === "?") open("keys");
+      else if (key === "t") turnTheme();
+      else if (key === "z") turnZone();
+      else if (key === "/") {
+        event.preventDefault();
+        document.querySelector<HTMLInputElement>("input.q, .field input")?.focus();
+      } else if (key === "e") document.querySelector<HTMLButtonElement>(".export button")?.click();
+      else if (key === "j" || key === "k") document.querySelector<HTMLElement>("main tr[tabindex]")?.focus();
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
+}
+
 /** The bar above every page. */
 export function Top({ address }: { address: Address }): JSX.Element {
   const here = (to: string) => {
     const [path, query] = to.split("?");
     const view = new URLSearchParams(query).get("view");
-    const at = address.page.startsWith("/call/") ? "/calls" : address.page;
+    const at = address.page.startsWith("/call/") ? "/calls" : address.page.replace(/^\/captures\/.*/, "/captures");
     return at === path && (!view || address.of("view") === view);
   };
   const to = (page: string, kept: readonly string[]) => {
@@ -54,6 +121,9 @@ export function Top({ address }: { address: Address }): JSX.Element {
     for (const name of kept) for (const value of address.query.getAll(name)) next.query.append(name, value);
     return next.with({});
   };
+  const [open, setOpen] = useState<"" | "palette" | "keys">("");
+  useKeys(setOpen);
+  useEffect(() => remember(address.of("q")), [address]);
   return (
     <header class="top">
       <Link to="/" class="mark">
@@ -65,22 +135,33 @@ export function Top({ address }: { address: Address }): JSX.Element {
             {name}
           </Link>
         ))}
+        <Link to="/settings" class="phone" current={address.page === "/settings"}>
+          Settings
+        </Link>
       </nav>
-      <span class="grow" />
+      <span class="grow desk" />
+      <button type="button" class="btn line goto desk" onClick={() => setOpen("palette")}>
+        <Icon name="search" /> Go to <span class="grow" /> <kbd>Ctrl K</kbd>
+      </button>
       <button
         type="button"
         class="btn desk"
         title={isLocalTime() ? "Times are of your zone" : "Times are UTC"}
-        onClick={() => {
-          switchZone();
-          refresh();
-        }}
+        onClick={turnZone}
       >
         {isLocalTime() ? "Local" : "UTC"}
       </button>
-      <button type="button" class="btn icon" onClick={switchTheme} aria-label="Light or dark">
+      <button type="button" class="btn icon" onClick={turnTheme} aria-label="Light or dark">
         <Icon name="theme" />
       </button>
+      <Link to="/settings" class="btn desk" current={address.page === "/settings"}>
+        Settings
+      </Link>
+      <button type="button" class="btn icon desk" aria-label="Keys" onClick={() => setOpen("keys")}>
+        ?
+      </button>
+      {open === "palette" && <Palette close={() => setOpen("")} />}
+      {open === "keys" && <Keys close={() => setOpen("")} />}
     </header>
   );
 }

@@ -205,7 +205,7 @@ export function Heat(props: {
   const failed = overview.errors ? `, ${grouped(overview.errors)} failed` : "";
   const what = `${counted(overview.calls, "call")} by time and duration${failed}. The table below has them; dragging chooses a range.`;
   return (
-    <div class="heat">
+    <div class="scatter">
       <canvas
         ref={canvas}
         role="img"

@@ -1,91 +1,94 @@
-/* Now: what is there, what arrives, and how to send. */
+/* Now: what is slow, what is there, what arrives, and how to send. */
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import { amount, counted, grouped } from "../shared/amount";
-import { type Capture, type Listener, upload } from "./api";
-import { Copied, Link, Said, useAnswer } from "./frame";
-import { ago } from "./times";
+import { useEffect, useState } from "preact/hooks";
+import { amount, counted, grouped, percent } from "../shared/amount";
+import { type Address, go } from "./address";
+import type { Call, Capture, Listener, Overview, Service } from "./api";
+import { callPage } from "./call";
+import { titleOf } from "./call_columns";
+import { CellBar } from "./call_pane";
+import { capturePage, nameOf } from "./captures";
+import { Copied, Link, Said, useAnswer, useRead } from "./frame";
+import { Icon } from "./icons";
+import { Spark } from "./spark";
+import { ago, iso } from "./times";
+import { Drop, Sent, useUploads } from "./upload";
 
-/** Captures of one service. */
-interface Service {
-  name: string;
-  namespace: string;
-  captures: number;
-  open: number;
-  instances: Set<string>;
-  bytes: number;
-  last: number | null;
+/** Bytes that are read for the numbers of calls without being asked. */
+const AT_ONCE = 256 << 20;
+/** Calls below which nothing is found. */
+const FEW = 20;
+/** Milliseconds between two looks at what arrives. */
+const LOOK = 2000;
+const ENTRIES = 12;
+/** Services whose calls are counted one by one. */
+const MOST_ASKED = 8;
+
+/** Calls that have something in common. */
+interface Group {
+  group: string | null;
+  calls: number;
+  errors: number;
+  total_ns: number;
+  durations: { p50: number | null; p95: number | null; max: number | null };
 }
 
-const bytesOf = (capture: Capture) => capture.parts.reduce((sum, part) => sum + part.bytes, 0);
-
-/** Sums captures up by service, those with the newest first. */
-export function services(captures: readonly Capture[]): Service[] {
-  const found = new Map<string, Service>();
-  for (const capture of captures) {
-    const key = `${capture.namespace}\n${capture.service}`;
-    const { service: name, namespace } = capture;
-    const service = found.get(key) ?? {
-      ...{ name, namespace, captures: 0, open: 0 },
-      ...{ instances: new Set<string>(), bytes: 0, last: null },
-    };
-    service.captures += 1;
-    service.open += Number(capture.state === "open");
-    service.instances.add(capture.instance);
-    service.bytes += bytesOf(capture);
-    service.last = Math.max(service.last ?? 0, capture.opened_ns ?? 0) || null;
-    found.set(key, service);
-  }
-  return [...found.values()].sort((a, b) => (b.last ?? 0) - (a.last ?? 0));
+/** What kinds of work functions came to; of each measure one sentence, where one stands out. */
+interface Hotspots {
+  measure: string;
+  unit: string;
+  finding: string | null;
 }
 
-/** A place to drop files on, or to choose them. */
-export function Drop({ done }: { done: () => void }): JSX.Element {
-  const [over, setOver] = useState(false);
-  const [said, setSaid] = useState<string[]>([]);
-  const take = async (files: FileList | null | undefined) => {
-    setOver(false);
-    for (const file of files ?? []) {
-      setSaid((said) => [...said, `sending ${file.name}, ${amount("bytes", file.size)}`]);
-      const text = await upload(file).catch(() => `${file.name} did not get through`);
-      setSaid((said) => [...said.slice(0, -1), text]);
+interface Settings {
+  settings: Record<string, string | number | boolean>;
+}
+
+const took = (ns: number | null | undefined): string => (ns ? amount("ns", ns) : "–");
+
+/** How each listener is sent to: what it is for, and a command. */
+function ways(
+  listeners: readonly Listener[],
+): { name: string; what: string; listener: Listener; commands: string[] }[] {
+  const origin = location.origin;
+  const names: Record<string, string> = {
+    cdt: "CDT agents",
+    heph: "Heph",
+    "heph-udp": "Heph over UDP",
+    tptp: "TPTP",
+    http: "HTTP: uploads, OTLP, Zipkin, Pyroscope, Datakit, Zorka",
+    "otlp-grpc": "OpenTelemetry, gRPC",
+    otlp_grpc: "OpenTelemetry, gRPC",
+  };
+  return listeners.map((listener) => {
+    const commands = listener.send_to ? [`traceloom send FILE --to ${listener.send_to}`] : [];
+    if (listener.name === "cdt" && listener.send_to) {
+      const { hostname, port } = new URL(listener.send_to.replace(/^\w+:/, "http:"));
+      commands.unshift(`export REMOTE_DUMP_HOST=${hostname} REMOTE_DUMP_PORT_PLAIN=${port}`);
     }
-    done();
-  };
-  const drop = (event: DragEvent) => {
-    event.preventDefault();
-    void take(event.dataTransfer?.files);
-  };
-  const enter = (event: DragEvent) => {
-    event.preventDefault();
-    setOver(true);
-  };
-  return (
-    <>
-      <label class={over ? "drop over" : "drop"} onDragOver={enter} onDragLeave={() => setOver(false)} onDrop={drop}>
-        <span>Drop files here, or press to choose: JFR, pprof, CDT, OTLP, folded and every other format</span>
-        <input class="vh" type="file" multiple onChange={(event) => void take(event.currentTarget.files)} />
-      </label>
-      <ul aria-live="polite">
-        {said.map((text) => (
-          <li key={text} class="dim sm">
-            {text}
-          </li>
-        ))}
-      </ul>
-    </>
-  );
+    if (listener.name === "http") {
+      commands.push(
+        `traceloom push FILE --to ${origin}`,
+        `export OTEL_EXPORTER_OTLP_ENDPOINT=${origin} OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf`,
+      );
+    }
+    return { name: listener.name, what: names[listener.name] ?? listener.name, listener, commands };
+  });
 }
+
+/** A first capture without any agent. */
+const sample = (): string =>
+  `printf 'main;work 7\\n' > sample.folded && traceloom push sample.folded --to ${location.origin}`;
 
 function Arriving({ listeners }: { listeners: readonly Listener[] }): JSX.Element {
   return (
-    <>
+    <section class="blk">
       <h2 class="h">Arriving</h2>
-      <table class="t dense gap">
+      <table class="t dense">
         <thead>
           <tr>
             <th>listener</th>
-            <th class="n">connections</th>
+            <th class="n">senders</th>
             <th class="n">received</th>
             <th class="n">refused</th>
             <th class="n">lost</th>
@@ -96,87 +99,362 @@ function Arriving({ listeners }: { listeners: readonly Listener[] }): JSX.Elemen
             <tr key={one.name}>
               <td class="s">{one.name}</td>
               <td class="n">{grouped(one.sessions)}</td>
-              <td class="n">{one.received_bytes ? amount("bytes", one.received_bytes) : "nothing yet"}</td>
+              <td class={one.received_bytes ? "n" : "n dim3"}>
+                {one.received_bytes ? amount("bytes", one.received_bytes) : "nothing yet"}
+              </td>
               <td class={one.refused ? "n bad" : "n dim3"}>{grouped(one.refused)}</td>
               <td class={one.lost ? "n bad" : "n dim3"}>{grouped(one.lost)}</td>
             </tr>
           ))}
         </tbody>
       </table>
-    </>
+      <p class="dim3 sm">Since the collector began.</p>
+    </section>
+  );
+}
+
+function Store({ captures, services }: { captures: readonly Capture[]; services: readonly Service[] }): JSX.Element {
+  const { answer } = useRead<Settings>("settings");
+  const stored = services.reduce((sum, service) => sum + service.stored_bytes, 0);
+  const days = answer?.settings["keep-days"];
+  const mib = answer?.settings["keep-mib"];
+  const most = typeof mib === "number" ? mib * 2 ** 20 : undefined;
+  return (
+    <section class="blk">
+      <h2 class="h">
+        Store <small>{days === undefined ? "kept until it is deleted" : `kept ${counted(Number(days), "day")}`}</small>
+      </h2>
+      {most !== undefined && <progress class="full" max={most} value={stored} aria-label="Disk" />}
+      <p class="sm row">
+        <span>
+          {amount("bytes", stored)} in <Link to="/captures">{counted(captures.length, "capture")}</Link>
+        </span>
+        <span class="grow" />
+        <span class="dim">
+          {most === undefined ? "no limit of size" : `limit ${amount("bytes", most)}, oldest go first`}
+        </span>
+      </p>
+    </section>
+  );
+}
+
+function Doubts({ captures }: { captures: readonly Capture[] }): JSX.Element | null {
+  const doubtful = captures
+    .filter(({ doubts }) => doubts.length)
+    .slice(-4)
+    .reverse();
+  if (!doubtful.length) return null;
+  return (
+    <section class="blk">
+      <h2 class="h">
+        Notes <small>of the last captures</small>
+      </h2>
+      <ul>
+        {doubtful.map((capture) => (
+          <li key={capture.id} class="row sm">
+            <span class="warn">
+              <Icon name="warning" />
+            </span>
+            <span>
+              <Link to={capturePage(capture.id)}>{nameOf(capture)}</Link>: {capture.doubts[0]}
+              {capture.doubts.length > 1 && `, and ${capture.doubts.length - 1} more`}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** A service; what its calls came to is asked where `isAsked`. */
+function ServiceRow({ service, isAsked }: { service: Service; isAsked: boolean }): JSX.Element {
+  const query = service.service ? `svc=${encodeURIComponent(service.service)}` : "";
+  const { answer } = useAnswer<Overview>(isAsked && query ? `calls/overview?${query}` : undefined);
+  const [calls] = answer?.rows ?? [];
+  return (
+    <tr>
+      <td>
+        <Link to={`/calls?${query}`} class="s">
+          {service.service || "no name"}
+        </Link>
+      </td>
+      <td class="wide">{calls && calls.calls > 0 && <Spark overview={calls} />}</td>
+      <td class="n">{calls ? grouped(calls.calls) : "–"}</td>
+      <td class="n wide">{took(calls?.durations.p50)}</td>
+      <td class="n wide">{took(calls?.durations.p95)}</td>
+      <td class="n">{took(calls?.durations.max)}</td>
+      <td class={calls?.errors ? "n bad" : "n dim3"}>{calls ? grouped(calls.errors) : "–"}</td>
+      <td class="n wide">{grouped(service.instances.length)}</td>
+      <td class="n wide">{amount("bytes", service.bytes)}</td>
+      <td class="dim wide" title={service.last_ns === null ? undefined : iso(service.last_ns)}>
+        {ago(service.last_ns, Date.now())}
+      </td>
+    </tr>
+  );
+}
+
+function Services({ services, isSmall }: { services: readonly Service[]; isSmall: boolean }): JSX.Element {
+  const namespaces = [...new Set(services.map(({ namespace }) => namespace))].sort();
+  const busiest = [...services].sort((a, b) => (b.last_ns ?? 0) - (a.last_ns ?? 0)).slice(0, MOST_ASKED);
+  return (
+    <section class="blk">
+      <h2 class="h">
+        Services <small>in {counted(namespaces.length, "namespace")}</small>
+      </h2>
+      <table class="t">
+        <thead>
+          <tr>
+            <th>service</th>
+            <th class="wide">activity</th>
+            <th class="n">calls</th>
+            <th class="n wide">median</th>
+            <th class="n wide">p95</th>
+            <th class="n">longest</th>
+            <th class="n">failed</th>
+            <th class="n wide">instances</th>
+            <th class="n wide">size</th>
+            <th class="wide">last began</th>
+          </tr>
+        </thead>
+        {namespaces.map((namespace) => (
+          <tbody key={namespace}>
+            <tr class="grp">
+              <th scope="rowgroup" colSpan={10} class="text plain">
+                {namespace || "no namespace"}
+              </th>
+            </tr>
+            {services
+              .filter((service) => service.namespace === namespace)
+              .map((service) => (
+                <ServiceRow key={service.service} service={service} isAsked={isSmall && busiest.includes(service)} />
+              ))}
+          </tbody>
+        ))}
+      </table>
+      {services.length > MOST_ASKED && (
+        <p class="dim sm">
+          Numbers of calls are of the {MOST_ASKED} that sent last; the others have theirs on their page.
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Entries({ groups, all }: { groups: readonly Group[]; all: Overview | undefined }): JSX.Element | null {
+  if (!groups.length) return null;
+  const most = Math.max(...groups.map(({ total_ns }) => total_ns), 1);
+  return (
+    <section class="blk">
+      <h2 class="h">
+        Where the time goes{" "}
+        {all && (
+          <small>
+            {counted(groups.length, "entry point")}; {counted(all.calls, "call")} took {amount("ns", all.total_ns)}
+          </small>
+        )}
+      </h2>
+      <table class="t dense">
+        <thead>
+          <tr>
+            <th>entry point</th>
+            <th class="n">calls</th>
+            <th aria-sort="descending">time in all ↓</th>
+            <th class="n wide">share</th>
+            <th class="n wide">median</th>
+            <th class="n">longest</th>
+          </tr>
+        </thead>
+        <tbody>
+          {groups.map((one) => (
+            <tr key={one.group ?? ""}>
+              <td class="x" title={one.group ?? undefined}>
+                {one.group || "–"}
+              </td>
+              <td class="n">{grouped(one.calls)}</td>
+              <td class="bars">
+                <CellBar text={amount("ns", one.total_ns)} share={one.total_ns / most} />
+              </td>
+              <td class="n wide">{all ? percent(one.total_ns, all.total_ns) : "–"}</td>
+              <td class="n wide">{took(one.durations.p50)}</td>
+              <td class="n">{took(one.durations.max)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** The empty store: one screen that says how to send. */
+function Empty(props: { listeners: readonly Listener[]; uploads: ReturnType<typeof useUploads> }): JSX.Element {
+  return (
+    <main class="page narrow">
+      <h1 class="finding">Nothing has arrived.</h1>
+      <p class="lead">Drop a file, send a folder, or point an agent here.</p>
+      <Drop send={props.uploads.send}>
+        Drop files anywhere on this page, or press to choose: JFR, pprof, CDT, OTLP, folded stacks and every other
+        format
+      </Drop>
+      <Sent sending={props.uploads.sending} />
+      <h2 class="h blk">Try it</h2>
+      <Copied command={sample()} />
+      <h2 class="h blk">Send data</h2>
+      {ways(props.listeners).map(({ name, what, commands }) => (
+        <div key={name} class="way">
+          <h3 class="s">{what}</h3>
+          {commands.map((command) => (
+            <Copied key={command} command={command} />
+          ))}
+        </div>
+      ))}
+    </main>
+  );
+}
+
+/** One sentence about what is slow. */
+function Finding(props: {
+  overview: Overview | undefined;
+  finding: string | null;
+  services: number;
+  captures: number;
+}): JSX.Element {
+  const { overview, finding } = props;
+  const longest = overview && overview.calls >= FEW ? `the slowest call took ${took(overview.durations.max)}` : "";
+  const sent = `${counted(props.services, "service")} sent ${counted(props.captures, "capture")}`;
+  const text = [finding, longest].filter(Boolean).join("; ") || sent;
+  return (
+    <h1 class="finding">
+      {text.charAt(0).toUpperCase()}
+      {text.slice(1)}.
+    </h1>
   );
 }
 
 /** The page. */
-export function Now(): JSX.Element {
+export function Now({ address }: { address: Address }): JSX.Element {
   const [round, setRound] = useState(0);
-  const { answer, problem } = useAnswer<Capture>(`captures?round=${round}`);
+  const isLive = address.of("live") === "1";
+  const captures = useAnswer<Capture>(`captures?round=${round}`);
+  const services = useAnswer<Service>(`services?round=${round}`);
   const listeners = useAnswer<Listener>(`listeners?round=${round}`);
-  const captures = answer?.rows ?? [];
-  const list = services(captures);
-  const stored = captures.flatMap((capture) => capture.parts).reduce((sum, part) => sum + part.stored_bytes, 0);
-  const isEmpty = answer && !captures.length;
-  const send = (
-    <section>
-      <Arriving listeners={listeners.answer?.rows ?? []} />
-      <h2 class="h">Send data</h2>
-      {(listeners.answer?.rows ?? []).map(
-        ({ name, send_to }) => send_to && <Copied key={name} command={`traceloom send FILE --to ${send_to}`} />,
-      )}
-      <Copied command={`traceloom push FILE --to ${location.origin}`} />
-      <Drop done={() => setRound(round + 1)} />
-    </section>
-  );
+  const uploads = useUploads(() => setRound((round) => round + 1));
+  useEffect(() => {
+    if (!isLive) return;
+    const timer = setInterval(() => setRound((round) => round + 1), LOOK);
+    return () => clearInterval(timer);
+  }, [isLive]);
+  const list = services.answer?.rows ?? [];
+  const bytes = list.reduce((sum, service) => sum + service.bytes, 0);
+  const [isAsked, setAsked] = useState(false);
+  const isWanted = services.answer !== undefined && list.length > 0 && (bytes <= AT_ONCE || isAsked);
+  // While it is live, what needs every call read stays as it was.
+  const once = isWanted ? `round=${isLive ? 0 : round}` : undefined;
+  const overview = useAnswer<Overview>(once && `calls/overview?${once}`);
+  const groups = useAnswer<Group>(overview.answer && once && `calls/groups?by=title-shape&n=${ENTRIES}&${once}`);
+  const hotspots = useAnswer<Hotspots>(groups.answer && once && `hotspots?${once}`);
+  const slowest = useAnswer<Call>(hotspots.answer && once && `calls?sort=-duration&n=1&${once}`);
+  const [all] = overview.answer?.rows ?? [];
+  const [slow] = slowest.answer?.rows ?? [];
+  const rows = captures.answer?.rows ?? [];
+  if (captures.answer && !rows.length) return <Empty listeners={listeners.answer?.rows ?? []} uploads={uploads} />;
+  const over = all?.longer.find(({ duration_ns }) => duration_ns === 1e9)?.calls;
+  const figures: [string, string, string?][] = all
+    ? [
+        [grouped(all.calls), "calls"],
+        [took(all.durations.p50), "median"],
+        [took(all.durations.p95), "95th percentile"],
+        [took(all.durations.max), "longest"],
+        [
+          grouped(all.errors),
+          all.calls ? `failed, ${percent(all.errors, all.calls)}` : "failed",
+          all.errors ? "bad" : "",
+        ],
+      ]
+    : [];
   return (
     <main class="page">
-      <Said problem={problem} messages={answer?.messages} />
-      {problem && !answer ? null : isEmpty ? (
-        <h1 class="finding">Nothing has arrived.</h1>
+      <div class="row">
+        <span class="dim sm grow">
+          {rows.length > 0 && (
+            <>
+              received{" "}
+              {ago(Math.max(...rows.map(({ closed_ns, opened_ns }) => closed_ns ?? opened_ns ?? 0)), Date.now())}
+            </>
+          )}
+        </span>
+        <button
+          type="button"
+          class="btn"
+          aria-pressed={isLive}
+          onClick={() => go(address.with({ live: isLive ? "" : "1" }))}
+        >
+          <span class="live">Live</span>
+        </button>
+      </div>
+      <Said problem={captures.problem ?? overview.problem} messages={captures.answer?.messages} />
+      {captures.answer ? (
+        <Finding
+          overview={all}
+          finding={hotspots.answer?.rows.find(({ unit }) => unit === "ns")?.finding ?? null}
+          services={list.length}
+          captures={rows.length}
+        />
       ) : (
-        <h1 class="finding">
-          {answer ? `${counted(list.length, "service")} sent ${counted(captures.length, "capture")}.` : "Reading"}
-        </h1>
+        <h1 class="finding">Reading…</h1>
+      )}
+      {slow && (
+        <p class="lead">
+          <Link to={callPage(slow, address) ?? "/calls?sort=-duration"}>{titleOf(slow)}</Link>{" "}
+          <span class="dim">took {took(slow.duration)}</span>
+          {over ? (
+            <>
+              {" · "}
+              <Link to={`/calls?sort=-duration&q=${encodeURIComponent("duration >= 1s")}`}>
+                {counted(over, "call")} over 1 s
+              </Link>
+            </>
+          ) : null}
+        </p>
+      )}
+      {figures.length > 0 && (
+        <div class="figs far">
+          {figures.map(([value, name, kind]) => (
+            <div key={name}>
+              <b class={kind}>{value}</b>
+              <span>{name}</span>
+            </div>
+          ))}
+        </div>
+      )}
+      {!isWanted && list.length > 0 && (
+        <p class="note plain">
+          For the numbers of calls, {amount("bytes", bytes)} are read.{" "}
+          <button type="button" class="btn" onClick={() => setAsked(true)}>
+            Read them
+          </button>
+        </p>
       )}
       <div class="columns">
-        {isEmpty || (
-          <section>
-            <h2 class="h">Services</h2>
-            <table class="t">
-              <thead>
-                <tr>
-                  <th>service</th>
-                  <th class="wide">namespace</th>
-                  <th class="n">captures</th>
-                  <th class="n wide">being sent</th>
-                  <th class="n wide">instances</th>
-                  <th class="n">size</th>
-                  <th>last began</th>
-                </tr>
-              </thead>
-              <tbody>
-                {list.map((service) => (
-                  <tr key={`${service.namespace}/${service.name}`}>
-                    <td>
-                      <Link to={`/calls?svc=${encodeURIComponent(service.name)}`} class="s">
-                        {service.name || "no name"}
-                      </Link>
-                    </td>
-                    <td class="dim wide">{service.namespace || "–"}</td>
-                    <td class="n">{grouped(service.captures)}</td>
-                    <td class="n wide">{grouped(service.open)}</td>
-                    <td class="n wide">{grouped(service.instances.size)}</td>
-                    <td class="n">{amount("bytes", service.bytes)}</td>
-                    <td class="dim">{ago(service.last, Date.now())}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-            <p class="dim sm">
-              {amount("bytes", stored)} sealed on disk · <Link to="/captures">all captures</Link>
-            </p>
+        <div>
+          <Services services={list} isSmall={Boolean(slowest.answer)} />
+          <Entries groups={groups.answer?.rows ?? []} all={all} />
+        </div>
+        <div>
+          <Arriving listeners={listeners.answer?.rows ?? []} />
+          <Store captures={rows} services={list} />
+          <Doubts captures={rows} />
+          <section class="blk">
+            <h2 class="h">Send data</h2>
+            {ways(listeners.answer?.rows ?? []).map(
+              ({ name, commands }) =>
+                commands[0] && (
+                  <Copied key={name} command={commands.at(commands.length > 1 && name === "cdt" ? 1 : 0) ?? ""} />
+                ),
+            )}
+            <Drop send={uploads.send}>Drop files anywhere on this page, or press to choose</Drop>
+            <Sent sending={uploads.sending} />
           </section>
-        )}
-        {send}
+        </div>
       </div>
     </main>
   );

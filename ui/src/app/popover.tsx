@@ -7,6 +7,8 @@ export function Popover(props: {
   label: ComponentChildren;
   name?: string;
   kind: string;
+  /** A class of the whole, by which it is found. */
+  place?: string;
   children: (close: () => void) => ComponentChildren;
 }): JSX.Element {
   const [isOpen, setOpen] = useState(false);
@@ -34,7 +36,7 @@ export function Popover(props: {
     button.current?.focus();
   };
   return (
-    <div class="popover" ref={whole}>
+    <div class={`popover ${props.place ?? ""}`} ref={whole}>
       <button
         ref={button}
         type="button"

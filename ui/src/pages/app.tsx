@@ -1,14 +1,18 @@
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Address, onAddress } from "../app/address";
+import { Address, go, onAddress } from "../app/address";
+import { onRefused } from "../app/api";
 import { CallPage } from "../app/call";
 import { CallsPage } from "../app/calls";
 import { CapturesPage } from "../app/captures";
 import { DrawPage } from "../app/draw";
-import { Top } from "../app/frame";
+import { startTheme, Top } from "../app/frame";
+import { Login } from "../app/login";
 import { MemoryPage } from "../app/memory";
 import { Now } from "../app/now";
 import { ProfilesPage } from "../app/profiles";
+import { session } from "../app/session";
+import { SettingsPage } from "../app/settings";
 import { TimelinePage } from "../app/timeline";
 
 function App() {
@@ -20,11 +24,10 @@ function App() {
   }, [address]);
   const page = () => {
     if (address.page.startsWith("/call/")) return <CallPage key={address.page} address={address} />;
+    if (/^\/captures(\/|$)/.test(address.page)) return <CapturesPage address={address} />;
     switch (address.page) {
       case "/calls":
         return <CallsPage address={address} />;
-      case "/captures":
-        return <CapturesPage address={address} />;
       case "/profiles":
         return <ProfilesPage address={address} />;
       case "/timeline":
@@ -33,8 +36,12 @@ function App() {
         return <MemoryPage address={address} />;
       case "/draw":
         return <DrawPage address={address} />;
+      case "/login":
+        return <Login address={address} />;
+      case "/settings":
+        return <SettingsPage address={address} />;
       default:
-        return <Now />;
+        return <Now address={address} />;
     }
   };
   return (
@@ -45,4 +52,11 @@ function App() {
   );
 }
 
+onRefused(() => {
+  const here = location.pathname + location.search;
+  if (location.pathname !== "/login") go(`/login?next=${encodeURIComponent(here)}`, true);
+});
+startTheme();
+// Changes of a session need its secret; reading does not wait for it.
+void session().catch(() => undefined);
 render(<App />, document.body);

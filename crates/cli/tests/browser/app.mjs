@@ -1,60 +1,106 @@
-// The app of a collector: what its pages show is what the commands print of the same data folder.
+// From an empty collector to what is slow: Now, and the first walk through the app.
 import assert from 'node:assert/strict';
-import { accessible, browse, json, nanoseconds, serve, traceloom } from './browser.mjs';
+import { spawnSync } from 'node:child_process';
+import { dirname } from 'node:path';
+import { accessible, browse, file, json, nanoseconds, serve } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
-const cells = (page) => page.$$eval('tbody tr', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
-const settled = (page) => page.locator('table[aria-busy=false]').waitFor();
+const near = (text, value) => assert.ok(Math.abs(nanoseconds(text) / value - 1) < 0.006, `${text} for ${value}`);
+const cells = (page, rows) => page.$$eval(rows, (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent.trim())));
+const figure = (page, name) => page.locator('.figs.far > div', { hasText: name }).locator('b').textContent();
 
-await serve(async ({ cdt, origin, data }) => {
+/** Runs what a page says in a shell, as a reader does. */
+function shell(command) {
+  const PATH = `${dirname(process.env.TRACELOOM_BINARY)}:${process.env.PATH}`;
+  const run = spawnSync('sh', ['-c', command], { cwd: process.env.TRACELOOM_FOLDER, env: { ...process.env, PATH }, encoding: 'utf8' });
+  assert.equal(run.status, 0, `${command}: ${run.stderr}`);
+}
+
+await serve(async ({ origin, data }) => {
   await browse(async (page) => {
-    // Nothing has arrived: how to send, and a file that is chosen arrives.
+    // Nothing has arrived: one screen says how to send, and its commands work.
     await page.goto(`${origin}/`);
     await page.getByText('Nothing has arrived.').waitFor();
-    await page.getByText(`traceloom send FILE --to ${cdt}`).waitFor();
     await accessible(page, 'Now, empty');
+    const commands = await page.locator('.cmd code').allTextContents();
+    const [sample] = commands;
+    shell(sample);
+    assert.equal(json('captures', 'ls', data, '--json').length, 1);
+    const send = commands.find((command) => command.includes('cdt://') && command.includes('send'));
+    shell(send.replace('FILE', `${shop} --service shop`));
+    shell(commands.find((command) => command.includes('push FILE')).replace('FILE', shop));
+    const captures = json('captures', 'ls', data, '--json');
+    assert.equal(captures.length, 3);
     const folded = { name: 'cpu.folded', mimeType: 'text/plain', buffer: Buffer.from('main;run 7\n') };
-    await page.locator('input[type=file]').setInputFiles(folded);
+    await page.locator('input[type=file]').first().setInputFiles(folded);
     await page.getByText('cpu.folded is kept').waitFor();
 
-    // Now: the service that sent, and the way to its calls.
-    traceloom('send', shop, '--to', cdt, '--service', 'shop');
-    await page.reload();
+    // Now: its numbers are those of the commands.
+    await page.goto(`${origin}/`);
+    const [overview] = json('calls', data, '--overview', '--json');
+    await page.getByText('Where the time goes').waitFor();
+    assert.equal(await figure(page, 'calls'), String(overview.calls));
+    near(await figure(page, 'median'), overview.durations.p50);
+    near(await figure(page, '95th percentile'), overview.durations.p95);
+    near(await figure(page, 'longest'), overview.durations.max);
+    assert.equal(await figure(page, 'failed'), String(overview.errors));
+    const hotspots = json('top', '--hotspots', data, '--json').find(({ unit }) => unit === 'ns');
+    await page.getByRole('heading', { level: 1, name: hotspots.finding }).waitFor();
+    const groups = json('calls', data, '--json', '--by=title-shape', '-n=12');
+    const entries = page.locator('.blk', { hasText: 'Where the time goes' }).locator('tbody tr');
+    await entries.first().waitFor();
+    const shown = await entries.evaluateAll((rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent.trim())));
+    assert.equal(shown.length, groups.length);
+    for (const [at, group] of groups.entries()) {
+      const [name, calls, total, , median, longest] = shown[at];
+      assert.equal(name, group.group);
+      assert.equal(calls, String(group.calls));
+      near(total, group.total_ns);
+      near(median, group.durations.p50);
+      near(longest, group.durations.max);
+    }
+    // The service with the calls that it sent.
+    const id = captures.find(({ service }) => service === 'shop').id;
+    const [ofShop] = json('calls', `${data}#${id}`, '--overview', '--json');
+    const row = page.getByRole('row', { name: /^shop/ });
+    await row.getByRole('img').waitFor();
+    const service = await row.locator('td').allTextContents();
+    assert.equal(service[2], String(ofShop.calls));
+    near(service[5], ofShop.durations.max);
+    assert.equal(service[6], String(ofShop.errors));
+    // What arrived, and what is kept.
+    const received = await (await page.request.get(`${origin}/api/v1/listeners`)).json();
+    const listeners = await cells(page, '.blk:has(h2:text("Arriving")) tbody tr');
+    assert.deepEqual(listeners.map(([name, , , refused, lost]) => [name, refused, lost]), received.rows.map(({ name, refused, lost }) => [name, String(refused), String(lost)]));
+    await page.getByRole('link', { name: '4 captures' }).waitFor();
     await accessible(page, 'Now');
-    await page.getByRole('link', { name: 'shop', exact: true }).click();
 
-    // Calls, the slowest first.
+    // From here to the slow statement: the first walk, in presses.
+    await page.getByRole('link', { name: 'shop', exact: true }).click();
     await page.getByRole('button', { name: 'duration' }).click();
     await page.locator('th[aria-sort="descending"] >> text=duration').waitFor();
-    await settled(page);
-    const expected = json('calls', data, '--json', '--sort=-duration');
-
-    // One call: where its own time went is what `call --json` has.
-    await page.locator('tbody tr').first().click();
+    await page.locator('table[aria-busy=false]').waitFor();
+    const [slowest] = json('calls', `${data}#${id}`, '--json', '--sort=-duration');
+    await page.locator('tr[data-row="0"]').click();
     const pane = page.getByRole('complementary', { name: 'The call' });
     await pane.getByText('where its own time went').waitFor();
-    const [{ id, call }] = expected.map((row) => row.capture);
     const own = new Map();
-    for (const span of json('call', '--json', `${data}#${id}`, call)[0].spans) {
+    for (const span of json('call', '--json', `${data}#${id}`, slowest.capture.call)[0].spans) {
       own.set(span.function, (own.get(span.function) ?? 0) + span.self_ns);
     }
-    const most = Math.max(...own.values());
-    const text = await pane.locator('table').first().locator('tr').first().locator('.cb > span').textContent();
-    assert.ok(Math.abs(nanoseconds(text) / most - 1) < 0.005, `${text} for ${most}`);
-    await accessible(page, 'Calls with a call');
+    near(await pane.locator('table').first().locator('tr').first().locator('.cb > span').textContent(), Math.max(...own.values()));
 
     // The drawing of its capture: the same first function as `top`.
     await pane.getByRole('link', { name: 'Flame graph' }).click();
-    const graph = page.frameLocator('iframe.draw');
-    await graph.getByText('doDispatch').first().waitFor({ state: 'attached' });
     const [top] = json('top', `${data}#${id}`, '--json');
     const method = top.functions[0].function.split('.').at(-1);
-    await graph.locator('tbody tr').first().getByText(method).waitFor({ state: 'attached' });
+    await page.frameLocator('iframe.draw').locator('tbody tr').first().getByText(method).waitFor({ state: 'attached' });
+  }, { origin, viewport: { width: 1440, height: 1000 } });
 
-    // Captures, and what is in one.
-    await page.getByRole('link', { name: 'Captures' }).click();
-    await page.locator('tbody tr', { hasText: 'shop' }).first().click();
-    await page.getByRole('complementary', { name: 'The capture' }).getByText('calls/000001').waitFor();
-    await accessible(page, 'Captures');
-  }, { origin });
+  await browse(async (page) => {
+    await page.goto(`${origin}/`);
+    await page.getByText('Where the time goes').waitFor();
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390);
+    await accessible(page, 'Now on a phone');
+  }, { origin, viewport: { width: 390, height: 844 }, hasTouch: true });
 });

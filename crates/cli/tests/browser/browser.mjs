@@ -31,7 +31,12 @@ export async function serve(work, ...flags) {
   const server = spawn(TRACELOOM_BINARY, ['serve', '--data', data, '--cdt', '127.0.0.1:0', '--http', '127.0.0.1:0', ...off, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
   try {
     const lines = createInterface({ input: server.stdout })[Symbol.asyncIterator]();
-    const address = async (pattern) => pattern.exec((await lines.next()).value)[0];
+    const address = async (pattern) => {
+      for (;;) {
+        const found = pattern.exec((await lines.next()).value);
+        if (found) return found[0];
+      }
+    };
     const cdt = await address(/cdt:\/\/[\d.:]+/);
     const origin = await address(/http:\/\/[\d.:]+/);
     await work({ cdt, origin, data });
@@ -51,16 +56,16 @@ export function nanoseconds(text) {
   return Number(number.replaceAll(',', '')) * units[unit];
 }
 
-/** Opens pages, one after another, and fails for any error and any request beside the files themselves or an origin; answers of a
- * status that is asked for on purpose are no errors. */
-export async function browse(work, { origin = 'file://', asked, ...options } = {}) {
+/** Opens pages, one after another, and fails for any error and any request beside the files themselves or an origin; answers of
+ * statuses that are asked for on purpose are no errors. */
+export async function browse(work, { origin = 'file://', asked = [], ...options } = {}) {
   const browser = await chromium.launch({ executablePath: TRACELOOM_CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] });
   try {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
     const page = await context.newPage();
     const faults = [];
     page.on('pageerror', (error) => faults.push(String(error)));
-    page.on('console', (message) => message.type() === 'error' && !(asked && message.text().includes(`status of ${asked}`)) && faults.push(message.text()));
+    page.on('console', (message) => message.type() === 'error' && !asked.some((status) => message.text().includes(`status of ${status}`)) && faults.push(message.text()));
     page.on('dialog', (dialog) => { faults.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
     page.on('request', (request) => request.url().startsWith(origin) || request.url() === 'data:,' || faults.push(`request: ${request.url()}`));
     await work(page, (name, hash = '') => page.goto(`file://${file(name)}${hash}`));

@@ -91,7 +91,7 @@ await serve(async ({ cdt, origin, data }) => {
     await found(page, `${overview.calls} calls`);
 
     // A rectangle of the picture is a range of time and of duration.
-    const box = await page.locator('.heat canvas').boundingBox();
+    const box = await page.locator('.scatter canvas').boundingBox();
     await page.mouse.move(box.x + box.width * 0.3, box.y + 10);
     await page.mouse.down();
     await page.mouse.move(box.x + box.width * 0.7, box.y + 60, { steps: 4 });
@@ -162,7 +162,7 @@ await serve(async ({ cdt, origin, data }) => {
     await list.evaluate((list) => list.scrollTo(0, 0));
     await page.locator('tr[data-row="0"]').waitFor();
     near((await rows(page))[0].cells[1], order[0].duration);
-  }, { origin, asked: 400, acceptDownloads: true, viewport: { width: 1440, height: 2000 } });
+  }, { origin, asked: [400], acceptDownloads: true, viewport: { width: 1440, height: 2000 } });
 
   // A phone has cards.
   await browse(async (page) => {

@@ -120,6 +120,7 @@ pub(crate) fn routes(http: &Arc<Http>) -> Router {
         .route("/metrics", get(metrics::text))
         .merge(views::routes(http))
         .route_layer(guarded(Some(Right::Read)));
+    let changes = views::changes().route_layer(guarded(Some(Right::Write)));
     let upload = Router::new()
         .route("/api/v1/upload", post(upload::create))
         .route("/diagnostic/{*path}", put(upload::dump))
@@ -144,6 +145,7 @@ pub(crate) fn routes(http: &Arc<Http>) -> Router {
     let otlp = otlp::routes().route_layer(guarded(Some(Right::Upload)));
     health
         .merge(read)
+        .merge(changes)
         .merge(upload)
         .merge(commands)
         .merge(senders)

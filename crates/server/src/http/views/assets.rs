@@ -19,7 +19,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
     img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Addresses of pages; what they show is the script's.
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 11] = [
     "/",
     "/calls",
     "/call/{capture}/{call}",
@@ -27,7 +27,10 @@ const PAGES: [&str; 8] = [
     "/timeline",
     "/memory",
     "/captures",
+    "/captures/{capture}",
     "/draw",
+    "/login",
+    "/settings",
 ];
 
 pub(super) fn routes() -> Router<Arc<Http>> {

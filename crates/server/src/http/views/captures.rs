@@ -6,7 +6,7 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
-use traceloom_formats::FORMATS;
+use traceloom_formats::{FORMATS, Format};
 use traceloom_input::captures::CaptureId;
 
 use super::answer::{Form, answered};
@@ -190,6 +190,25 @@ pub(super) async fn losses(
     }
 }
 
+/// Formats that captures can be converted to.
+#[utoipa::path(
+    get, path = "/api/v1/formats", tag = "captures",
+    responses((status = 200, description = "A row a format of one file that can be written: `name`, `title`, `extensions`", body = Rows)),
+)]
+pub(super) async fn formats() -> Response {
+    let rows = targets().map(|format| {
+        json!({"name": format.name, "title": format.title, "extensions": format.extensions})
+    });
+    let rows: Vec<_> = rows.collect();
+    crate::http::answer(StatusCode::OK, &json!({"rows": rows, "messages": []}))
+}
+
+/// Returns the formats of one file that can be written.
+fn targets() -> impl Iterator<Item = &'static Format> {
+    let is_target = |format: &&Format| format.raise.is_some() && !format.is_folder();
+    FORMATS.iter().copied().filter(is_target)
+}
+
 /// Reads the capture and the format; a folder cannot be sent as one file.
 fn target(
     text: &str,
@@ -199,10 +218,7 @@ fn target(
     let asked = Asked::of(raw);
     let to = asked.text("to").unwrap_or_default();
     let name = to.split(':').next().unwrap_or_default();
-    let mut files = FORMATS
-        .iter()
-        .filter(|format| format.raise.is_some() && !format.is_folder());
-    let found = files.find(|format| format.name == name);
+    let found = targets().find(|format| format.name == name);
     match found {
         Some(format) if !to.contains('\0') => {
             let extension = format.extensions.first().copied().unwrap_or("bin");

@@ -138,6 +138,15 @@ pub(super) struct CommandBody {
     command: String,
 }
 
+/// A token that is asked for.
+#[derive(ToSchema)]
+pub(super) struct TokenBody {
+    /// Whom it is for.
+    name: String,
+    /// Some of `read`, `upload` and `write`.
+    rights: Vec<String>,
+}
+
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -154,9 +163,12 @@ pub(super) struct CommandBody {
         captures::converted,
         captures::losses,
         commands::send,
+        captures::formats,
         status::services,
         status::listeners,
         status::settings,
+        super::tokens::add,
+        super::tokens::revoke,
         asked::query_form,
         calls::list,
         calls::csv,

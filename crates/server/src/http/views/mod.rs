@@ -13,6 +13,7 @@ mod revision;
 mod session;
 mod shapes;
 mod status;
+mod tokens;
 
 use std::sync::Arc;
 
@@ -42,6 +43,11 @@ pub(super) fn pages() -> Router<Arc<Http>> {
 /// Returns the routes of commands to agents. Their guard asks for a token on this machine too.
 pub(super) fn commands() -> Router<Arc<Http>> {
     Router::new().route("/api/v1/captures/{id}/commands", post(commands::send))
+}
+
+/// Returns the routes of what changes the collector.
+pub(super) fn changes() -> Router<Arc<Http>> {
+    tokens::routes()
 }
 
 /// Returns the routes of questions.
@@ -80,6 +86,7 @@ pub(super) fn routes(http: &Arc<Http>) -> Router<Arc<Http>> {
         .route("/api/v1/listeners", get(status::listeners))
         .route("/api/v1/settings", get(status::settings))
         .route("/api/v1/query", get(asked::query_form))
+        .route("/api/v1/formats", get(captures::formats))
         .route("/api/v1/live", get(live::live))
         .layer(compression())
 }

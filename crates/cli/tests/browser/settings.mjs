@@ -1,0 +1,120 @@
+// Who may look: login, tokens and settings; and what every page has: the palette, keys, theme, zone, back and forward.
+import assert from 'node:assert/strict';
+import { accessible, browse, json, serve, traceloom } from './browser.mjs';
+
+const [shop] = process.argv.slice(2);
+const status = async (origin, token) => (await fetch(`${origin}/api/v1/captures`, { headers: token ? { authorization: `Bearer ${token}` } : {} })).status;
+const token = (data, name, ...rights) => /tl_[0-9a-f]+/.exec(traceloom('token', 'add', name, '--data', data, ...rights.flatMap((right) => ['--right', right])))[0];
+
+await serve(async ({ cdt, origin, data }) => {
+  const [reader, writer] = [token(data, 'reader', 'read'), token(data, 'writer', 'read', 'write', 'upload')];
+  traceloom('send', shop, '--to', cdt, '--service', 'shop');
+  assert.equal(await status(origin), 401);
+
+  await browse(async (page) => {
+    // Without a token there is a page that asks for one, and leads back.
+    await page.goto(`${origin}/settings`);
+    await page.getByText('This collector asks for a token.').waitFor();
+    await accessible(page, 'Login');
+    await page.getByLabel('Token').fill('tl_0000');
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByText('Not accepted').waitFor();
+    await page.getByLabel('Token').fill(reader);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Settings' }).waitFor();
+
+    // Who may read sees how it is set, and changes nothing.
+    const { settings, tokens } = await (await page.request.get(`${origin}/api/v1/settings`)).json();
+    for (const [name, value] of Object.entries(settings)) {
+      const written = typeof value === 'string' && !value.startsWith('[') ? `"${value}"` : String(value);
+      assert.ok((await page.locator('pre').textContent()).split('\n').includes(`${name} = ${written}`), name);
+    }
+    assert.deepEqual(await page.locator('section', { hasText: 'Tokens' }).locator('tbody .s').allTextContents(), tokens.map(({ name }) => name));
+    await page.getByText('The token may read, not write.').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Revoke' }).count(), 0);
+    await page.getByText('Captures are kept 7 days').waitFor();
+    await page.getByText('set by the operator').first().waitFor();
+    // TPTP's binary form is asked for where somebody wants it.
+    const binary = page.getByRole('checkbox', { name: 'Binary Transfer Format' });
+    assert.equal(await binary.isChecked(), false);
+    assert.equal(await page.getByText('--binary-transfer').count(), 0);
+    await binary.check();
+    await page.getByText('--binary-transfer').waitFor();
+    await accessible(page, 'Settings, read');
+    // A request that a page of another site made has the cookie, and not the secret.
+    const forged = await page.evaluate(async () => (await fetch('/api/v1/tokens/writer', { method: 'DELETE' })).status);
+    assert.equal(forged, 403);
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByText('This collector asks for a token.').waitFor();
+
+    // Who may write makes a token, which works until it is revoked.
+    await page.getByLabel('Token').fill(writer);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByText('Where the time goes').waitFor();
+    await page.getByRole('link', { name: 'Settings' }).first().click();
+    await page.getByLabel('Name of the token').fill('guest');
+    await page.getByRole('button', { name: 'Make a token' }).click();
+    await page.getByText('The token of guest is shown once').waitFor();
+    const made = (await page.locator('.cmd code', { hasText: /^tl_/ }).textContent()).trim();
+    assert.equal(await status(origin, made), 200);
+    await accessible(page, 'Settings, write');
+    await page.getByRole('row', { name: /^guest/ }).getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('row', { name: /^guest/ }).waitFor({ state: 'hidden' });
+    assert.equal(await status(origin, made), 401);
+    assert.equal(traceloom('token', 'ls', '--data', data).includes('guest'), false);
+
+    // Files are sent in the name of the session.
+    await page.goto(`${origin}/captures`);
+    await page.locator('input[type=file]').first().setInputFiles({ name: 'a.folded', mimeType: 'text/plain', buffer: Buffer.from('main 1\n') });
+    await page.getByText('a.folded is kept').waitFor();
+
+    // The palette: a page, a service, a call by its id.
+    const go = async (words, name) => {
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox', { name: 'Go to' }).fill(words);
+      await page.getByRole('option', { name }).first().waitFor();
+      await page.keyboard.press('Enter');
+    };
+    await go('slow', 'Slowest calls');
+    await page.waitForURL(/sort=-duration/);
+    await go('shop', 'shop');
+    await page.waitForURL(/svc=shop/);
+    const [call] = json('calls', data, '--json', '--sort=-duration');
+    await go(`${call.capture.id}:${call.capture.call}`, call.capture.call);
+    await page.getByRole('heading', { level: 1, name: call.title }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog', { name: 'Go to' }).waitFor();
+    await accessible(page, 'Palette');
+    await page.keyboard.press('Escape');
+    await page.goBack();
+    await page.waitForURL(/svc=shop/);
+    await page.goForward();
+    await page.waitForURL(/\/call\//);
+
+    // Keys.
+    await page.locator('body').press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await accessible(page, 'Keys');
+    await page.keyboard.press('Escape');
+    await page.locator('body').press('g');
+    await page.locator('body').press('a');
+    await page.waitForURL(`${origin}/captures`);
+    const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
+    await page.locator('body').press('t');
+    const dark = await theme();
+    assert.ok(dark === 'dark' || dark === 'light');
+    await page.reload();
+    assert.equal(await theme(), dark);
+    await accessible(page, `Captures, ${dark}`);
+    // The zone of who reads: the same moment, five hours and a half later.
+    await page.goto(`${origin}/calls?svc=shop`);
+    const first = () => page.locator('tr[data-row="0"] td').first().textContent();
+    await page.locator('tr[data-row="0"]').waitFor();
+    const utc = await first();
+    await page.locator('body').press('z');
+    await page.getByRole('button', { name: 'Local' }).waitFor();
+    const minutes = (text) => Number(text.slice(-12, -10)) * 60 + Number(text.slice(-9, -7));
+    assert.equal((minutes(await first()) - minutes(utc) + 1440) % 1440, 330);
+    await accessible(page, 'Calls, local');
+  }, { origin, asked: [401, 403], timezoneId: 'Asia/Kolkata', viewport: { width: 1440, height: 900 } });
+}, '--require-token', '--keep-days', '7', '--tptp', '127.0.0.1:0');

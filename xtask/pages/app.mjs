@@ -1,0 +1,107 @@
+// Measures the app of a collector: what is seen first, the list of many calls, a call of many spans. With TRACELOOM_PICTURES it
+// takes pictures of its pages into that folder instead.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { browse, drawn, file, json, promise, ROUNDS, serve, tell, traceloom } from './measure.mjs';
+
+const CALLS = 100_000;
+const SPANS = 90_000;
+const SHOP = new URL('../../testdata/shop', import.meta.url).pathname;
+
+/** A Chrome trace: calls of half a minute, or one call of many spans. */
+const calls = () => JSON.stringify(Array.from({ length: CALLS }, (_, at) => ({ ph: 'X', pid: 1, tid: at % 8, ts: at * 300, dur: 1 + ((at * 7919) % 2000), name: `com.acme.shop.Service${at % 60}.work${at % 9}` })));
+function spans() {
+  const events = [{ ph: 'X', pid: 1, tid: 1, ts: 0, dur: SPANS * 20, name: 'com.acme.shop.Batch.run' }];
+  for (let at = 0; events.length < SPANS; at++) {
+    const ts = at * 60;
+    for (let depth = 0; depth < 3; depth++) events.push({ ph: 'X', pid: 1, tid: 1, ts: ts + depth, dur: 50 - depth * 10, name: `com.acme.shop.Layer${depth}.step${(at + depth) % 200}` });
+  }
+  return JSON.stringify(events);
+}
+
+/** Milliseconds from the address to the first row or figure that says something. */
+const paint = async (page, url, what) => {
+  await page.goto('about:blank');
+  const start = performance.now();
+  await page.goto(url, { waitUntil: 'commit' });
+  await page.locator(what).first().waitFor();
+  return performance.now() - start;
+};
+
+/** Milliseconds between the frames while a list is scrolled. */
+const scrolled = (page) => page.evaluate(async () => {
+  const list = document.querySelector('.list');
+  const times = [];
+  let last = await new Promise(requestAnimationFrame);
+  for (let frame = 0; frame < 60; frame++) {
+    list.scrollTop += 90;
+    const now = await new Promise(requestAnimationFrame);
+    times.push(now - last);
+    last = now;
+  }
+  return times;
+});
+
+const measure = () => serve(async ({ cdt, origin, data }) => {
+  traceloom('send', SHOP, '--to', cdt, '--service', 'shop');
+  for (const [name, text] of [['calls.json', calls()], ['spans.json', spans()]]) {
+    writeFileSync(file(name), text);
+    traceloom('push', file(name), '--to', origin);
+  }
+  const captures = json('captures', 'ls', data, '--json');
+  const id = (name) => captures.find(({ parts }) => parts[0].name.includes(name)).id;
+  await browse(async (page) => {
+    const times = { now: [], calls: [], call: [] };
+    for (let round = 0; round < ROUNDS; round++) {
+      times.now.push(await paint(page, `${origin}/`, 'h1:has-text("sent"), h1:has-text("took")'));
+      times.calls.push(await paint(page, `${origin}/calls?svc=shop`, 'tr[data-row]'));
+      times.call.push(await paint(page, `${origin}/call/${id('spans')}/${encodeURIComponent('#0')}`, '.tree tbody tr'));
+    }
+    promise('Now, from its address to its first figures', times.now, 1000);
+    promise('Calls, to the newest', times.calls, 1000);
+    tell(`a call of ${SPANS.toLocaleString('en-US')} spans, to its tree`, times.call);
+    await page.goto(`${origin}/calls?capture=${id('calls')}&sort=-duration`);
+    await page.locator('tr[data-row]').first().waitFor();
+    await page.getByText('calls of a cell').waitFor({ timeout: 120_000 });
+    promise(`scrolling a list of ${CALLS.toLocaleString('en-US')} calls, a frame`, await scrolled(page), 33);
+    await page.goto(`${origin}/call/${id('spans')}/${encodeURIComponent('#0')}?view=flame`);
+    await page.locator('.flame .view').waitFor();
+    const key = (key) => document.querySelector('.flame .view').dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+    const zooms = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      await page.evaluate(key, 'ArrowDown');
+      zooms.push(await drawn(page, key, round % 2 ? '0' : 'Enter'));
+    }
+    promise('zoom in its flame graph', zooms, 50);
+  }, { origin, viewport: { width: 1440, height: 900 } });
+});
+
+/** The pages of a collector that holds the shop alone, light and dark, wide and on a phone. */
+async function pictures(folder) {
+  await serve(async ({ cdt, origin, data }) => {
+    traceloom('send', SHOP, '--to', cdt, '--service', 'shop-backend');
+    const rows = json('calls', data, '--json', '--sort=-duration');
+    const most = rows.toSorted((a, b) => b.calls - a.calls)[0];
+    const pages = [
+      ['now', '/', 'h2:has-text("Where the time goes")'],
+      ['calls', `/calls?svc=shop-backend&sort=-duration&sel=${encodeURIComponent(`${most.capture.id}/${most.capture.call}`)}`, '.scatter, .cards'],
+      ['call', `/call/${most.capture.id}/${most.capture.call}?svc=shop-backend&sort=-duration`, '.tree tbody tr'],
+      ['captures', `/captures/${most.capture.id}`, 'pre.hex'],
+      ['settings', '/settings', 'h1'],
+    ];
+    for (const [width, height] of [[1440, 900], [390, 844]]) {
+      for (const colorScheme of ['light', 'dark']) {
+        await browse(async (page) => {
+          for (const [name, address, what] of pages) {
+            await page.goto(origin + address);
+            await page.locator(what).first().waitFor();
+            await page.waitForLoadState('networkidle');
+            await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`) });
+          }
+        }, { origin, colorScheme, viewport: { width, height }, hasTouch: width < 500 });
+      }
+    }
+  }, '--keep-days', '14');
+}
+const folder = process.env.TRACELOOM_PICTURES;
+await (folder ? pictures(folder) : measure());
