@@ -18,6 +18,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("analysis", &["model"]),
     ("tables", &["model"]),
     ("log", &["model"]),
+    ("emit", &[]),
     ("store", &["model", "tables"]),
     ("input", &["model", "formats", "log"]),
     (

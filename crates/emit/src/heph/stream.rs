@@ -1,0 +1,298 @@
+//! What a thread records, and the buffer that the writer takes it from.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::DROPPED;
+use super::packet::Packet;
+use super::tracer::Shared;
+use super::value::Value;
+
+/// Spans of one thread, with a packet counter of their own.
+///
+/// Spans of a stream that lie within each other are read back as calls within calls; those of two streams are not
+/// related. Several threads may share a stream, but their spans are then told apart by substreams alone.
+#[derive(Debug)]
+pub struct Stream {
+    tracer: Arc<Shared>,
+    buffer: Arc<StreamBuffer>,
+}
+
+impl Stream {
+    pub(super) fn new(tracer: Arc<Shared>, buffer: Arc<StreamBuffer>) -> Self {
+        Self { tracer, buffer }
+    }
+
+    /// Returns the stream's id in the trace: 1 for the first stream.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.buffer.id
+    }
+
+    /// Returns the nanoseconds since the trace began.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        self.tracer.clock.now()
+    }
+
+    /// Begins a span, which is recorded when it is dropped.
+    ///
+    /// ```
+    /// # use traceloom_emit::heph::{Options, Sink, Tracer};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let sink = Sink::file(folder.path().join("a.heph"))?;
+    /// # let tracer = Tracer::start(sink, Options::default())?;
+    /// let stream = tracer.stream();
+    /// let request = 41;
+    /// let mut outer = stream.span("GET /orders");
+    /// // What the program does at the same time, or waits for in between, has substreams of its own.
+    /// outer.set_substream(request);
+    /// drop(stream.span("parse"));
+    /// outer.set("rows", 3_u64);
+    /// outer.set("tags", &["a", "b"][..]);
+    /// drop(outer);
+    /// assert_eq!(tracer.close().written, 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn span(&self, name: &str) -> Span<'_> {
+        Span {
+            stream: self,
+            substream: 0,
+            packet: Packet::begin(name, self.now()),
+        }
+    }
+
+    /// Records a span whose times are known, in nanoseconds since the trace began.
+    ///
+    /// ```
+    /// # use traceloom_emit::heph::{Options, Sink, Tracer};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let sink = Sink::file(folder.path().join("a.heph"))?;
+    /// # let tracer = Tracer::start(sink, Options::default())?;
+    /// let stream = tracer.stream();
+    /// stream.record("query", 0, 1_000..5_000, &[("rows", 3_u64.into()), ("sql", "SELECT 1".into())]);
+    /// # assert_eq!(tracer.close().written, 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn record(
+        &self,
+        name: &str,
+        substream: u64,
+        times: Range<u64>,
+        attributes: &[(&str, Value<'_>)],
+    ) {
+        let mut packet = Packet::begin(name, times.start);
+        for &(name, value) in attributes {
+            packet.attribute(name, value);
+        }
+        self.end(&mut packet, substream, times.end);
+    }
+
+    pub(crate) fn end(&self, packet: &mut Packet, substream: u64, end: u64) {
+        packet.end(self.buffer.id, substream, end);
+        if self.buffer.put(packet, end) {
+            self.tracer.wake();
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.buffer.is_abandoned.store(true, Ordering::Release);
+    }
+}
+
+/// A call that has not ended. Dropping it ends it.
+#[must_use = "a span ends when it is dropped"]
+#[derive(Debug)]
+pub struct Span<'s> {
+    stream: &'s Stream,
+    substream: u64,
+    packet: Packet,
+}
+
+impl Span<'_> {
+    /// Adds an attribute. One of the same name stays beside it.
+    pub fn set<'v>(&mut self, name: &str, value: impl Into<Value<'v>>) {
+        self.packet.attribute(name, value.into());
+    }
+
+    /// Adds a text attribute without making a `String` of it.
+    ///
+    /// ```
+    /// # use traceloom_emit::heph::{Options, Sink, Tracer};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let sink = Sink::file(folder.path().join("a.heph"))?;
+    /// # let tracer = Tracer::start(sink, Options::default())?;
+    /// let stream = tracer.stream();
+    /// let mut span = stream.span("connect");
+    /// span.set_formatted("peer", format_args!("{}:{}", "db", 5432));
+    /// # drop(span);
+    /// # assert_eq!(tracer.close().written, 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn set_formatted(&mut self, name: &str, value: fmt::Arguments<'_>) {
+        self.packet.formatted(name, value);
+    }
+
+    /// Puts the span into a substream: an actor, a request, a task. 0 is the thread itself.
+    pub fn set_substream(&mut self, substream: u64) {
+        self.substream = substream;
+    }
+}
+
+impl Drop for Span<'_> {
+    fn drop(&mut self) {
+        let end = self.stream.now();
+        self.stream.end(&mut self.packet, self.substream, end);
+    }
+}
+
+/// The finished packets of a stream.
+#[derive(Debug)]
+pub struct StreamBuffer {
+    id: u32,
+    capacity: usize,
+    is_abandoned: AtomicBool,
+    contents: Mutex<Contents>,
+}
+
+#[derive(Debug)]
+struct Contents {
+    bytes: Vec<u8>,
+    /// Counter of the next packet.
+    counter: u32,
+    /// The writer was woken for these bytes.
+    is_announced: bool,
+    /// Nobody will take what is put in.
+    is_closed: bool,
+    /// What was lost and not reported in the stream.
+    unreported: Losses,
+    n_dropped: u64,
+    n_cut: u64,
+}
+
+/// Events that were not written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Losses {
+    n_events: u64,
+    first: u64,
+    last: u64,
+}
+
+/// Bytes behind the capacity, for the packet that reports losses.
+const REPORT: usize = 128;
+
+impl StreamBuffer {
+    pub fn new(id: u32, capacity: usize) -> Self {
+        let contents = Contents {
+            bytes: Self::room(capacity),
+            counter: 0,
+            is_announced: false,
+            is_closed: false,
+            unreported: Losses::default(),
+            n_dropped: 0,
+            n_cut: 0,
+        };
+        Self {
+            id,
+            capacity,
+            is_abandoned: AtomicBool::new(false),
+            contents: Mutex::new(contents),
+        }
+    }
+
+    /// Returns an empty buffer of the size that [`StreamBuffer::take`] exchanges.
+    pub fn room(capacity: usize) -> Vec<u8> {
+        Vec::with_capacity(capacity + REPORT)
+    }
+
+    /// Adds a packet, or drops it. Returns `true` if the writer should be woken.
+    fn put(&self, packet: &mut Packet, end: u64) -> bool {
+        let mut contents = self.lock();
+        let counter = contents.counter;
+        contents.counter = counter.wrapping_add(1);
+        contents.n_cut += u64::from(packet.is_cut());
+        let n_bytes = contents.bytes.len() + packet.bytes().len();
+        if n_bytes > self.capacity || contents.is_closed {
+            contents.lose(1, end);
+            return false;
+        }
+        packet.set_counter(counter);
+        contents.bytes.extend_from_slice(packet.bytes());
+        let is_due = !contents.is_announced && n_bytes > self.capacity / 2;
+        contents.is_announced |= is_due;
+        is_due
+    }
+
+    /// Exchanges the packets for an empty buffer; returns `false` if there are none.
+    pub fn take(&self, empty: &mut Vec<u8>) -> bool {
+        let mut contents = self.lock();
+        contents.report(self.id);
+        contents.is_announced = false;
+        if contents.bytes.is_empty() {
+            return false;
+        }
+        std::mem::swap(&mut contents.bytes, empty);
+        true
+    }
+
+    /// Counts events that were taken and could not be written.
+    pub fn lose(&self, n_events: u64, now: u64) {
+        if n_events > 0 {
+            self.lock().lose(n_events, now);
+        }
+    }
+
+    /// Drops what is put in from here on; returns the packets that were not taken.
+    pub fn close(&self) -> Vec<u8> {
+        let mut contents = self.lock();
+        contents.is_closed = true;
+        std::mem::take(&mut contents.bytes)
+    }
+
+    /// Returns `true` if nobody records here any more and everything was taken.
+    pub fn is_done(&self) -> bool {
+        let is_abandoned = self.is_abandoned.load(Ordering::Acquire);
+        let contents = self.lock();
+        is_abandoned && contents.bytes.is_empty() && contents.unreported.n_events == 0
+    }
+
+    /// Returns the number of dropped and of cut events.
+    pub fn counts(&self) -> (u64, u64) {
+        let contents = self.lock();
+        (contents.n_dropped, contents.n_cut)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Contents {
+    fn lose(&mut self, n_events: u64, time: u64) {
+        self.n_dropped += n_events;
+        let losses = &mut self.unreported;
+        if losses.n_events == 0 {
+            losses.first = time;
+        }
+        losses.n_events += n_events;
+        losses.last = losses.last.max(time);
+    }
+
+    /// Appends the packet that reports losses.
+    fn report(&mut self, stream: u32) {
+        let losses = std::mem::take(&mut self.unreported);
+        if losses.n_events == 0 {
+            return;
+        }
+        let mut packet = Packet::begin(DROPPED, losses.first);
+        packet.attribute("events", Value::U64(losses.n_events));
+        packet.end(stream, 0, losses.last);
+        packet.set_counter(self.counter);
+        self.counter = self.counter.wrapping_add(1);
+        self.bytes.extend_from_slice(packet.bytes());
+    }
+}

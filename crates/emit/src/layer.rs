@@ -1,0 +1,343 @@
+//! Spans of the crate `tracing`, written by a [`Tracer`].
+
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tracing_core::field::{Field, Visit};
+use tracing_core::span::{Attributes, Id, Record};
+use tracing_core::{Event, Subscriber};
+use tracing_subscriber::layer::{Context, Layer};
+use tracing_subscriber::registry::{LookupSpan, SpanRef};
+
+use crate::heph::{Packet, Stream, Tracer, Value};
+
+/// A layer that writes spans and events of `tracing`.
+///
+/// [`TracingLayer::threads`] shows what each thread did: a call from each time that a span was entered until it was left,
+/// which is once in plain functions and once a poll in asynchronous ones. [`TracingLayer::tasks`] shows each span as one
+/// call from its beginning to its end, waiting included, grouped by the span without a parent that it belongs to.
+///
+/// An event becomes a call without duration, named by its message, with the attributes `level` and `target`.
+/// Fields that are only `Debug` become texts; a `bool` becomes 0 or 1.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tracing_subscriber::layer::SubscriberExt as _;
+/// use traceloom_emit::TracingLayer;
+/// use traceloom_emit::heph::{Options, Sink, Tracer};
+///
+/// let folder = tempfile::tempdir()?;
+/// let sink = Sink::file(folder.path().join("shop.heph"))?;
+/// let tracer = Arc::new(Tracer::start(sink, Options::default())?);
+/// let subscriber = tracing_subscriber::registry().with(TracingLayer::threads(tracer.clone()));
+/// tracing::subscriber::with_default(subscriber, || {
+///     let _request = tracing::info_span!("request", rows = 3).entered();
+///     tracing::info!(user = "ana", "logged in");
+/// });
+/// assert_eq!(tracer.close().written, 2);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// `tracing` has no end of a program: call [`Tracer::close`] there, as here, to learn what was dropped.
+#[derive(Debug)]
+pub struct TracingLayer {
+    tracer: Arc<Tracer>,
+    style: Style,
+    /// Tells the entries of this layer in what threads hold apart from those of others.
+    number: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Style {
+    Threads,
+    Tasks,
+}
+
+impl TracingLayer {
+    /// Returns a layer that shows what threads did.
+    #[must_use]
+    pub fn threads(tracer: Arc<Tracer>) -> Self {
+        Self::new(tracer, Style::Threads)
+    }
+
+    /// Returns a layer that shows spans from their beginning to their end.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use tracing_subscriber::layer::SubscriberExt as _;
+    /// # use traceloom_emit::TracingLayer;
+    /// # use traceloom_emit::heph::{Options, Sink, Tracer};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let sink = Sink::file(folder.path().join("shop.heph"))?;
+    /// # let tracer = Arc::new(Tracer::start(sink, Options::default())?);
+    /// let subscriber = tracing_subscriber::registry().with(TracingLayer::tasks(tracer.clone()));
+    /// tracing::subscriber::with_default(subscriber, || {
+    ///     let task = tracing::info_span!("task");
+    ///     task.in_scope(|| {});
+    ///     task.in_scope(|| {});
+    /// });
+    /// assert_eq!(tracer.close().written, 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub fn tasks(tracer: Arc<Tracer>) -> Self {
+        Self::new(tracer, Style::Tasks)
+    }
+
+    fn new(tracer: Arc<Tracer>, style: Style) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self {
+            tracer,
+            style,
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+
+    /// Calls `with` with what this thread has of this layer; not at all on a thread that is ending.
+    fn on_this_thread<T>(&self, with: impl FnOnce(&mut OnThread) -> T) -> Option<T> {
+        let result = THREAD.try_with(|layers| {
+            let mut layers = layers.borrow_mut();
+            let at = layers.iter().position(|one| one.layer == self.number);
+            let at = at.unwrap_or_else(|| {
+                layers.push(OnThread {
+                    layer: self.number,
+                    stream: Arc::new(self.tracer.stream()),
+                    entered: Vec::new(),
+                });
+                layers.len() - 1
+            });
+            with(&mut layers[at])
+        });
+        result.ok()
+    }
+}
+
+thread_local! {
+    static THREAD: RefCell<Vec<OnThread>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What a thread has of a layer.
+struct OnThread {
+    layer: u64,
+    stream: Arc<Stream>,
+    /// Spans that the thread is in, and since when.
+    entered: Vec<(Id, u64)>,
+}
+
+/// What a layer keeps of an open span.
+#[derive(Debug)]
+struct OpenSpan {
+    layer: u64,
+    /// Not there while values are added to it: their `Debug` may trace.
+    packet: Option<Packet>,
+    task: Option<Task>,
+    /// What another layer keeps.
+    next: Option<Box<OpenSpan>>,
+}
+
+/// The outermost span around a span, for [`TracingLayer::tasks`].
+#[derive(Clone, Debug)]
+struct Task {
+    /// The stream of the thread that began it.
+    stream: Arc<Stream>,
+    number: u64,
+}
+
+impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for TracingLayer {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else {
+            return;
+        };
+        let task = match self.style {
+            Style::Threads => None,
+            Style::Tasks => self.task(&span),
+        };
+        let mut packet = Packet::begin(span.name(), self.tracer.now());
+        attributes.record(&mut Fields(&mut packet));
+        let mut open = OpenSpan {
+            layer: self.number,
+            packet: Some(packet),
+            task,
+            next: None,
+        };
+        let mut extensions = span.extensions_mut();
+        if let Some(other) = extensions.get_mut::<OpenSpan>() {
+            open.next = other.next.take();
+            other.next = Some(Box::new(open));
+        } else {
+            extensions.insert(open);
+        }
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else {
+            return;
+        };
+        let packet = self.on_open(&span, |open| open.packet.take()).flatten();
+        if let Some(mut packet) = packet {
+            values.record(&mut Fields(&mut packet));
+            self.on_open(&span, |open| open.packet = Some(packet));
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let now = self.tracer.now();
+        let metadata = event.metadata();
+        let mut message = Message { packet: None, now };
+        event.record(&mut message);
+        let packet = message.packet;
+        let mut packet = packet.unwrap_or_else(|| Packet::begin(metadata.name(), now));
+        packet.attribute("level", metadata.level().as_str().into());
+        packet.attribute("target", metadata.target().into());
+        event.record(&mut Fields(&mut packet));
+        let span = context.event_span(event);
+        let task = span.and_then(|span| self.on_open(&span, |open| open.task.clone()));
+        match task.flatten() {
+            Some(task) => task.stream.end(&mut packet, task.number, now),
+            None => {
+                self.on_this_thread(|thread| thread.stream.end(&mut packet, 0, now));
+            }
+        }
+    }
+
+    fn on_enter(&self, id: &Id, _: Context<'_, S>) {
+        if self.style == Style::Threads {
+            self.on_this_thread(|thread| {
+                let now = self.tracer.now();
+                thread.entered.push((id.clone(), now));
+            });
+        }
+    }
+
+    fn on_exit(&self, id: &Id, context: Context<'_, S>) {
+        if self.style != Style::Threads {
+            return;
+        }
+        let now = self.tracer.now();
+        let left = self.on_this_thread(|thread| {
+            let at = thread.entered.iter().rposition(|(span, _)| span == id)?;
+            let (_, start) = thread.entered.remove(at);
+            Some((thread.stream.clone(), start))
+        });
+        if let (Some((stream, start)), Some(span)) = (left.flatten(), context.span(id)) {
+            self.on_open(&span, |open| {
+                if let Some(packet) = &mut open.packet {
+                    packet.set_start(start);
+                    stream.end(packet, 0, now);
+                }
+            });
+        }
+    }
+
+    fn on_close(&self, id: Id, context: Context<'_, S>) {
+        let Some(span) = context.span(&id).filter(|_| self.style == Style::Tasks) else {
+            return;
+        };
+        let now = self.tracer.now();
+        self.on_open(&span, |open| {
+            if let (Some(packet), Some(task)) = (&mut open.packet, &open.task) {
+                task.stream.end(packet, task.number, now);
+            }
+        });
+    }
+}
+
+impl TracingLayer {
+    /// Calls `with` with what this layer keeps of a span, if that began after the layer was there.
+    fn on_open<'r, T, R>(
+        &self,
+        span: &SpanRef<'r, R>,
+        with: impl FnOnce(&mut OpenSpan) -> T,
+    ) -> Option<T>
+    where
+        R: LookupSpan<'r>,
+    {
+        let mut extensions = span.extensions_mut();
+        let mut open = extensions.get_mut::<OpenSpan>();
+        while let Some(one) = open {
+            if one.layer == self.number {
+                return Some(with(one));
+            }
+            open = one.next.as_deref_mut();
+        }
+        None
+    }
+
+    /// Returns the outermost span around a new one, or that one.
+    fn task<'r, R: LookupSpan<'r>>(&self, span: &SpanRef<'r, R>) -> Option<Task> {
+        let parent = span.parent();
+        let task = parent.and_then(|parent| self.on_open(&parent, |open| open.task.clone()));
+        task.flatten().or_else(|| {
+            let number = span.id().into_u64();
+            self.on_this_thread(|thread| Task {
+                stream: thread.stream.clone(),
+                number,
+            })
+        })
+    }
+}
+
+/// The field of an event that is its text.
+const MESSAGE: &str = "message";
+
+/// Adds fields as attributes, but for the text of an event.
+struct Fields<'p>(&'p mut Packet);
+
+impl Fields<'_> {
+    fn put(&mut self, field: &Field, value: Value<'_>) {
+        if field.name() != MESSAGE {
+            self.0.attribute(field.name(), value);
+        }
+    }
+}
+
+impl Visit for Fields<'_> {
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put(field, value.into());
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.put(field, value.into());
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.put(field, value.into());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field, value.into());
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.put(field, value.into());
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() != MESSAGE {
+            self.0.formatted(field.name(), format_args!("{value:?}"));
+        }
+    }
+}
+
+/// Begins the packet of an event with its text.
+struct Message {
+    packet: Option<Packet>,
+    now: u64,
+}
+
+impl Visit for Message {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == MESSAGE {
+            self.packet = Some(Packet::begin(value, self.now));
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == MESSAGE {
+            let packet = Packet::begin_formatted(format_args!("{value:?}"), self.now);
+            self.packet = Some(packet);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Writers for programs that trace.
+//!
+//! A traced program links this crate and nothing below it: there are no dependencies by default. [`heph`] writes spans with typed
+//! attributes to a file, a TCP connection or datagrams, in the format that `traceloom serve --heph` receives and every
+//! command reads. [`zorka`] makes call trees as Zorka's agents post them, for an HTTP client of the program.
+//!
+//! ```
+//! use traceloom_emit::heph::{Options, Sink, Tracer};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let tracer = Tracer::start(Sink::file(folder.path().join("shop.heph"))?, Options::default())?;
+//! let stream = tracer.stream();
+//! {
+//!     let mut span = stream.span("GET /orders");
+//!     span.set("status", 200_u64);
+//!     span.set("user", "ana");
+//! }
+//! let report = tracer.close();
+//! assert_eq!((report.written, report.dropped), (1, 0));
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! With the feature `tracing` there is `TracingLayer`, a layer for `tracing-subscriber`.
+//!
+//! Absent on purpose: reading, sampling, global state, async.
+
+pub mod heph;
+#[cfg(feature = "tracing")]
+mod layer;
+pub mod zorka;
+
+#[cfg(feature = "tracing")]
+pub use layer::TracingLayer;
