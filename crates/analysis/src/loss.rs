@@ -9,8 +9,8 @@ use crate::text::value_text;
 use foldhash::fast::RandomState;
 use traceloom_model::{
     Asks, AttrKeyId, Attribute, Attributes, Batch, Capabilities, Clock, Definitions, ElementType,
-    EventTypeId, Feature, Flow, FrameKind, FunctionId, Merge, ProfileId, Recording, Scope, Sink,
-    Stage, StringId, Track, TrackId, TrackKind, Unit, Value, ValueTypeId,
+    EventTypeId, Feature, Flow, FrameKind, FunctionId, Merge, ProfileId, Recording, Resource,
+    Scope, Sink, Stage, StringId, Track, TrackId, TrackKind, Unit, Value, ValueTypeId,
 };
 
 use parents::Parents;
@@ -38,12 +38,20 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Replaces what was counted of a feature by what a target says that it left out of it: names and counts.
-    pub fn replace(&mut self, feature: Feature, names: impl IntoIterator<Item = (String, u64)>) {
+    /// Takes what a target says that it left out of a feature: names and counts. They replace what was counted of the
+    /// feature, unless the target holds some of it by name: then they are about that.
+    pub fn take_left_out(
+        &mut self,
+        holds: Capabilities,
+        feature: Feature,
+        names: impl IntoIterator<Item = (String, u64)>,
+    ) {
         let kind = feature.name();
         let at = self.lost.iter().position(|lost| lost.kind == kind);
-        self.lost.retain(|lost| lost.kind != kind);
         let at = at.unwrap_or(self.lost.len());
+        if !holds.own().iter().any(|(own, _)| *own == feature) {
+            self.lost.retain(|lost| lost.kind != kind);
+        }
         let names = names.into_iter().map(|(field, count)| Lost {
             kind,
             field,
@@ -401,10 +409,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             self.lose_with(Feature::InvalidText, one, invalid, |_| format!("{text:?}"));
         }
         for (_, row) in &new.resources {
-            self.lose(Feature::Resources, one, 1);
-            for attribute in &row.attributes {
-                self.attribute(attribute, Feature::Resources);
-            }
+            self.resource(row);
         }
         for (_, row) in &new.tracks {
             let named = row.name.is_some() || row.os_id.is_some();
@@ -486,6 +491,36 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
             let name = row.name;
             let example = |loss: &Self| loss.text(name);
             self.lose_with(Feature::AttributeKeys, one, u64::from(ruled), example);
+        }
+    }
+
+    /// Counts the facts about a producer, each by its name.
+    fn resource(&mut self, row: &Resource) {
+        let facts = [
+            ("service", row.service),
+            ("instance", row.instance),
+            ("host", row.host),
+            ("namespace", row.namespace),
+            ("language", row.language),
+            ("runtime", row.runtime),
+            ("os", row.os),
+            ("arch", row.arch),
+            ("version", row.version),
+            ("env", row.env),
+        ];
+        for (name, text) in facts {
+            let Some(text) = text else { continue };
+            let name = FeatureName::Word(name);
+            self.lose_with(Feature::Resources, name, 1, |loss| loss.text(text));
+        }
+        if let Some(pid) = row.pid {
+            let name = FeatureName::Word("pid");
+            self.lose_with(Feature::Resources, name, 1, |_| pid.to_string());
+        }
+        let is_inner = u64::from(row.parent.is_some());
+        self.lose(Feature::Resources, FeatureName::Word("parent"), is_inner);
+        for attribute in &row.attributes {
+            self.attribute(attribute, Feature::Resources);
         }
     }
 

@@ -40,8 +40,7 @@ fn record_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let standard = std::panic::take_hook();
-        let verbose =
-            cfg!(test) || std::env::var_os("RUST_BACKTRACE").is_some_and(|set| set != "0");
+        let verbose = std::env::var_os("RUST_BACKTRACE").map_or(cfg!(test), |set| set != "0");
         std::panic::set_hook(Box::new(move |panic| {
             let mut first = FIRST.lock().unwrap_or_else(PoisonError::into_inner);
             first.get_or_insert_with(|| describe(panic));
@@ -127,6 +126,40 @@ mod tests {
         });
         assert_eq!(result, Err(70));
         assert_is_one_sentence(&text, "the writer is wrong");
+    }
+
+    /// Set in the process that is the command of the test below: the folder it writes to.
+    const COMMAND: &str = "TRACELOOM_TEST_OF_A_BUG";
+
+    /// The program as `main` runs it, in a process of its own, with a command that meets a bug while it writes: one
+    /// sentence, exit 70, and no partial output.
+    #[test]
+    fn a_command_that_panics_ends_with_exit_70() {
+        if let Some(folder) = std::env::var_os(COMMAND) {
+            let target = std::path::PathBuf::from(folder).join("out.folded");
+            let code = crate::to_its_end(|| {
+                let mut save = traceloom_input::save::Save::start(&target, false, false)?;
+                traceloom_formats::Output::write(&mut save, "", b"main 1\n")?;
+                std::thread::scope(|scope| scope.spawn(|| panic!("no row 7")).join().is_ok());
+                panic!("a worker is gone");
+            });
+            std::process::exit(code.into());
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let this = std::thread::current();
+        let this = this.name().expect("the name of the test");
+        let program = std::env::current_exe().expect("this program");
+        let ended = std::process::Command::new(program)
+            .args(["--exact", this, "--nocapture"])
+            .env(COMMAND, folder.path())
+            .env("RUST_BACKTRACE", "0")
+            .output();
+        let ended = ended.expect("the program runs");
+        let text = String::from_utf8(ended.stderr).expect("text");
+        assert_eq!(ended.status.code(), Some(70), "{text}");
+        assert_is_one_sentence(&text, "no row 7");
+        let left = std::fs::read_dir(folder.path()).expect("a folder").count();
+        assert_eq!(left, 0, "files are left");
     }
 
     /// Without unwinding there is nothing to guard.

@@ -93,31 +93,36 @@ fn main() -> ExitCode {
     let args = match command::Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
-            return match streams::usage(&error) {
-                Ok(()) if error.use_stderr() => ExitCode::from(2),
+            return ExitCode::from(match streams::usage(&error) {
+                Ok(()) if error.use_stderr() => 2,
                 printed => ended(printed.map(|()| Outcome::Done).map_err(Into::into)),
-            };
+            });
         }
     };
+    ExitCode::from(to_its_end(|| args.run()))
+}
+
+/// Runs a command, tells how it ended and returns the exit code.
+fn to_its_end(command: impl FnOnce() -> anyhow::Result<Outcome>) -> u8 {
     interrupt::watch();
     let run = || {
-        let outcome = args.run()?;
+        let outcome = command()?;
         // What a command left in the buffer may still not fit the disk.
         stdout().flush()?;
         Ok(outcome)
     };
-    bug::guarded(run).map_or_else(ExitCode::from, ended)
+    bug::guarded(run).map_or_else(|code| code, ended)
 }
 
 /// Tells how a command ended and returns the exit code.
-fn ended(result: anyhow::Result<Outcome>) -> ExitCode {
+fn ended(result: anyhow::Result<Outcome>) -> u8 {
     match result.map(Outcome::of_everything) {
-        Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::Failed) => ExitCode::from(1),
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Ok(Outcome::Done) => 0,
+        Ok(Outcome::Failed) => 1,
+        Err(error) if is_broken_pipe(&error) => 0,
         Err(error) => {
             tell(&error);
-            ExitCode::from(if error.is::<usage::Usage>() { 2 } else { 1 })
+            if error.is::<usage::Usage>() { 2 } else { 1 }
         }
     }
 }

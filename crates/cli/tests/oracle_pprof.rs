@@ -226,6 +226,79 @@ fn profiles_as_they_are() {
     assert!(compared > 8, "{compared}");
 }
 
+/// What `-raw` prints of a profile.
+fn raw(tool: &Path, path: &Path) -> String {
+    let raw = Command::new(tool)
+        .args(["-raw", "-symbolize=none"])
+        .arg(path)
+        .env("TZ", "UTC")
+        .output();
+    String::from_utf8(raw.expect("the tool runs").stdout).expect("text")
+}
+
+/// Writes a duration as Go does; `-raw` prints four characters of it.
+fn go_duration(ns: u64) -> String {
+    let decimal = |ns: u64, unit: u64, name: &str| {
+        let fraction = format!("{:09}", ns % unit * (1_000_000_000 / unit));
+        let number = format!("{}.{fraction}", ns / unit);
+        format!(
+            "{}{name}",
+            number.trim_end_matches('0').trim_end_matches('.')
+        )
+    };
+    match ns {
+        0..1_000 => format!("{ns}ns"),
+        1_000..1_000_000 => decimal(ns, 1_000, "µs"),
+        1_000_000..1_000_000_000 => decimal(ns, 1_000_000, "ms"),
+        _ => {
+            let seconds = decimal(ns % 60_000_000_000, 1_000_000_000, "s");
+            match ns / 60_000_000_000 {
+                0 => seconds,
+                minutes @ 1..60 => format!("{minutes}m{seconds}"),
+                minutes => format!("{}h{}m{seconds}", minutes / 60, minutes % 60),
+            }
+        }
+    }
+}
+
+/// When a profile began and how long it took; of those that do not say it, `info` says nothing.
+#[test]
+fn info_has_the_times_of_profiles() {
+    let (Some(tool), Some(root)) = (tool(), root()) else {
+        return;
+    };
+    let (mut compared, mut lasting) = (0, 0);
+    for name in files() {
+        let path = root.join(&name);
+        let info = info(&path);
+        if info["format"] != "pprof" {
+            continue;
+        }
+        let raw = raw(tool, &path);
+        let fact = |label: &str| raw.lines().find_map(|line| line.strip_prefix(label));
+        let started = fact("Time: ").map(|text| {
+            let text = text.trim_end_matches(" +0000 UTC").replace(' ', "T");
+            let time = format!("{text}Z").parse::<jiff::Timestamp>();
+            i64::try_from(time.expect("a time").as_nanosecond()).expect("few nanoseconds")
+        });
+        let (start, end) = (&info["time"]["start_ns"], &info["time"]["end_ns"]);
+        assert_eq!(start.as_i64(), started, "{name}: {raw:.300}");
+        compared += 1;
+        let Some((start, end)) = start.as_i64().zip(end.as_i64()) else {
+            continue;
+        };
+        let ours = go_duration(end.abs_diff(start));
+        match fact("Duration: ") {
+            Some(theirs) => {
+                assert_eq!(ours.chars().take(4).collect::<String>(), theirs, "{name}");
+                lasting += 1;
+            }
+            None => assert_eq!(ours, "0ns", "{name}"),
+        }
+    }
+    assert!(compared > 8 && lasting > 5, "{compared}, {lasting}");
+}
+
 /// The columns of a profile, and the number of its samples.
 #[test]
 fn info_counts_columns_and_samples() {
@@ -239,11 +312,7 @@ fn info_counts_columns_and_samples() {
         if info["format"] != "pprof" {
             continue;
         }
-        let raw = Command::new(tool)
-            .args(["-raw", "-symbolize=none"])
-            .arg(&path)
-            .output();
-        let raw = String::from_utf8(raw.expect("the tool runs").stdout).expect("text");
+        let raw = raw(tool, &path);
         let columns = raw.lines().skip_while(|line| *line != "Samples:").nth(1);
         let columns = columns.expect("a heading").split_whitespace();
         let ours = info["records"]["sample_type"].as_u64();

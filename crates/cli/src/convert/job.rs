@@ -149,9 +149,10 @@ impl Job<'_> {
             self.common.asked.say_none_passes();
         }
         writer.finish()?;
-        if let Some((feature, names)) = writer.left_out() {
+        for (feature, names) in writer.left_out() {
             let names = names.into_iter().map(|row| (row.name, row.count));
-            done.0.replace(feature, names);
+            let holds = target.holds.of_variant(raise.variant.as_deref());
+            done.0.take_left_out(holds, feature, names);
         }
         done.1.sort_unstable();
         done.1.dedup();

@@ -59,25 +59,28 @@ const HOLDS: Capabilities = Capabilities::of(&[
     Feature::SourceLines,
     Feature::Pauses,
 ])
-.with_own(own(N_STREAM_VALUES))
+.with_own(own(N_BESIDE_CALLS))
 .with_variants(&[
     calls_of(
         "calls1",
         "calls of format 1: no cpu, memory, I/O and transactions",
-        7,
+        10,
     ),
-    calls_of("calls2", "calls of format 2: no I/O and transactions", 10),
+    calls_of("calls2", "calls of format 2: no I/O and transactions", 13),
     calls_of(
         "calls3",
         "calls of format 3: no transactions and queue wait",
-        14,
+        17,
     ),
     Variant::of("calls4", "calls of format 4, as without a variant"),
 ]);
 
-/// Values that have places by their names: those of the gc stream, then the counters of calls by the format that brought
-/// them.
+/// What has a place by its name: what folders say of a process, the values of the gc stream, then the counters of calls
+/// by the format that brought them.
 const OWN: &[(Feature, &str)] = &[
+    (Feature::Resources, "service"),
+    (Feature::Resources, "instance"),
+    (Feature::Resources, "language"),
     (Feature::Events, "gc.pause"),
     (Feature::Events, "gc.concurrent"),
     (Feature::Counters, "heap.used"),
@@ -94,8 +97,8 @@ const OWN: &[(Feature, &str)] = &[
     (Feature::SpanCounters, "net_written"),
 ];
 
-/// How many of [`OWN`] are values of the gc stream.
-const N_STREAM_VALUES: usize = 4;
+/// How many of [`OWN`] are no counters of calls.
+const N_BESIDE_CALLS: usize = 7;
 
 const fn own(count: usize) -> &'static [(Feature, &'static str)] {
     OWN.split_at(count).0

@@ -53,7 +53,7 @@ mod tracks;
 mod value;
 mod write;
 
-use traceloom_model::Variant;
+use traceloom_model::{Capabilities, Feature, Variant};
 
 use crate::Format;
 use crate::spans::SLICE_FEATURES;
@@ -68,6 +68,18 @@ pub const FORMAT: Format = Format {
     reader: Some(|limits| Box::new(read::Reader::new(limits))),
     lower: Some(lower::lower),
     raise: Some(write::open),
-    holds: SLICE_FEATURES.with_variants(&[Variant::of("relative", "times count from the first")]),
+    holds: HOLDS,
     ..Format::BASE
 };
+
+/// Slices on tracks; of processes what the metadata events have names for.
+const HOLDS: Capabilities = SLICE_FEATURES
+    .with_own(&[
+        (Feature::Resources, "service"),
+        (Feature::Resources, "pid"),
+        (Feature::Resources, LABELS),
+    ])
+    .with_variants(&[Variant::of("relative", "times count from the first")]);
+
+/// The attribute of a process that is written as a metadata event of the same name.
+const LABELS: &str = "process_labels";

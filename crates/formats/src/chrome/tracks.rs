@@ -7,6 +7,7 @@ use traceloom_model::{
     Attribute, Resource, ResourceId, Tables, Track, TrackId, TrackKind, Value as Held,
 };
 
+use super::LABELS;
 use super::event::{TraceEvent, word};
 use super::facts::WrittenTrackFacts;
 use super::survey::{Sorted, Thread, TraceSurvey, id_of, numeric, thread};
@@ -59,7 +60,7 @@ impl<'a> TrackLines<'a> {
                 resource.service = Some(tables.bytes(pid));
             }
             if let Some(labels) = self.survey.labels.get(pid) {
-                let key = tables.attribute_named("process_labels");
+                let key = tables.attribute_named(LABELS);
                 let text = Held::Text(tables.bytes(labels));
                 resource.attributes.push(Attribute::new(key, text));
             }

@@ -8,6 +8,7 @@ use traceloom_model::{
     Series, SeriesId, StringId, Strings, Text, Track, TrackId, Value, ValueTypeId,
 };
 
+use super::LABELS;
 use crate::text::scalars;
 
 type Map<K, V> = HashMap<K, V, RandomState>;
@@ -65,6 +66,20 @@ impl JsonNames {
             .extend(exceptions.map(|(id, row)| (id, [row.class, row.message])));
         self.tracks.extend(definitions.tracks);
         self.resources.extend(definitions.resources);
+    }
+
+    /// Returns the labels of a process.
+    pub fn labels(&self, row: &Resource) -> Option<StringId> {
+        let is_labels = |attribute: &&Attribute| {
+            let key = self.keys.get(attribute.key.index()).copied().flatten();
+            let name = key.and_then(|name| self.strings.get(name.index()));
+            let name = name.map(Text::as_bytes);
+            matches!(name, Some([b'"', name @ .., b'"']) if name == LABELS.as_bytes())
+        };
+        match row.attributes.iter().find(is_labels)?.value {
+            Value::Text(labels) => Some(labels),
+            _ => None,
+        }
     }
 
     /// Drops strings that nothing to come refers to.

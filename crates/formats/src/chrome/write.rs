@@ -5,6 +5,7 @@ use traceloom_model::{
     SpanRow, StringId, Timestamp, TrackId,
 };
 
+use super::LABELS;
 use super::beside::OverlapLines;
 use super::places::{OutputLine, OutputLines};
 use super::points::EVENTS;
@@ -253,6 +254,12 @@ impl Writer<'_> {
             if !args.is_empty() {
                 events.metadata("process_name", pid, 0);
                 events.out.bytes.extend_from_slice(&args);
+                events.raw("}}");
+            }
+            if let Some(labels) = resource.and_then(|row| names.labels(row)) {
+                events.metadata(LABELS, pid, 0);
+                events.raw("\"labels\":");
+                names.string(labels, &mut events.out.bytes);
                 events.raw("}}");
             }
         }

@@ -28,7 +28,7 @@ pub use format::{
 };
 pub use native::{Change, NativeConvert};
 pub use note::{damage, info, warn};
-pub(crate) use output::{Buffered, renumbered};
+pub(crate) use output::{Buffered, left_out_of};
 pub use output::{LeftOut, Output, RowTarget, Target};
 pub use probe::{Confidence, Probe};
 pub use record::{

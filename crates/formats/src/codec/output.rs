@@ -46,18 +46,18 @@ pub trait Target: Sink + Send {
     /// The first error met: writing failed, or the data cannot be held at all.
     fn finish(&mut self) -> Result<(), Error>;
 
-    /// Returns what was left out of one feature, once finished; `None` for a target that makes no choice.
+    /// Returns what was left out, feature by feature, once finished; nothing for a target that makes no choice.
     ///
     /// Which value a file of one value holds depends on everything that came, so only the target knows.
-    fn left_out(&self) -> Option<(Feature, Vec<LeftOut>)> {
-        None
+    fn left_out(&self) -> Vec<(Feature, Vec<LeftOut>)> {
+        Vec::new()
     }
 }
 
-/// What a target says of threads that have other numbers than the ones recorded.
-pub(crate) fn renumbered(count: u64) -> Option<(Feature, Vec<LeftOut>)> {
+/// Returns the entry of a feature that has no names, `None` where nothing of it was left out.
+pub(crate) fn left_out_of(feature: Feature, count: u64) -> Option<(Feature, Vec<LeftOut>)> {
     let name = String::new();
-    (count > 0).then(|| (Feature::TrackIds, vec![LeftOut { name, count }]))
+    (count > 0).then(|| (feature, vec![LeftOut { name, count }]))
 }
 
 /// What a target left out by its own choice.

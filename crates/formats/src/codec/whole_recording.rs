@@ -57,7 +57,7 @@ impl<W: FnOnce(Recording) -> Result<Vec<LeftOut>, Error> + Send> Target for Whol
         Ok(())
     }
 
-    fn left_out(&self) -> Option<(Feature, Vec<LeftOut>)> {
-        Some((Feature::ManyValues, self.left_out.clone()))
+    fn left_out(&self) -> Vec<(Feature, Vec<LeftOut>)> {
+        vec![(Feature::ManyValues, self.left_out.clone())]
     }
 }

@@ -307,7 +307,7 @@ impl Target for Writer<'_> {
         self.out.finish()
     }
 
-    fn left_out(&self) -> Option<(Feature, Vec<LeftOut>)> {
-        Some((Feature::ManyValues, self.lost.clone()))
+    fn left_out(&self) -> Vec<(Feature, Vec<LeftOut>)> {
+        vec![(Feature::ManyValues, self.lost.clone())]
     }
 }

@@ -322,13 +322,16 @@ impl Target for LineTarget<'_> {
         self.failed.take().map_or(Ok(()), Err)
     }
 
-    fn left_out(&self) -> Option<(Feature, Vec<LeftOut>)> {
+    fn left_out(&self) -> Vec<(Feature, Vec<LeftOut>)> {
+        if self.left_out.is_empty() {
+            return Vec::new();
+        }
         let rows = self.left_out.iter();
         let rows = rows.map(|(name, &count)| LeftOut {
             name: name.clone(),
             count,
         });
-        (!self.left_out.is_empty()).then(|| (Feature::Events, rows.collect()))
+        vec![(Feature::Events, rows.collect())]
     }
 }
 

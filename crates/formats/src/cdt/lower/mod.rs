@@ -24,6 +24,7 @@ use traceloom_model::{
 
 pub(super) use calls::COUNTERS;
 pub use method::Method;
+pub(super) use parts::identity_in;
 
 use super::phrase::{Phrased, Rows};
 use super::suspend::Pauses;

@@ -96,16 +96,24 @@ pub(super) fn identity<'p>(
     let above = location.split('/').filter(|folder| !folder.is_empty());
     let folders: Vec<&str> = above.chain(part.name.split('/')).collect();
     match folders.as_slice() {
-        [.., server, year, month, day, restart, _, _]
+        [process @ .., _stream, _index] => identity_in(process),
+        _ => (None, None),
+    }
+}
+
+/// What the folders down to that of a process say about it: service and instance.
+pub(in crate::cdt) fn identity_in<'p>(folders: &[&'p str]) -> (Option<&'p str>, Option<&'p str>) {
+    match folders {
+        [.., server, year, month, day, restart]
             if year.len() == 4 && month.len() == 2 && day.len() == 2 && is_number(restart) =>
         {
             (Some(server), Some(restart))
         }
-        [.., pod, _, _] => match pod.rsplit_once('_') {
+        [.., pod] => match pod.rsplit_once('_') {
             Some((_, start)) if start.len() >= 12 && is_number(start) => (None, Some(pod)),
             _ => (None, None),
         },
-        _ => (None, None),
+        [] => (None, None),
     }
 }
 

@@ -18,7 +18,8 @@ use traceloom_model::{
     ResourceId, Sink, SpanBatch, SpanId, SpanRow, SpanStatus, StringId, TrackId, Value,
 };
 
-use crate::codec::renumbered;
+use crate::cdt::lower::identity_in;
+use crate::codec::left_out_of;
 use crate::spans::parents_first::{Children, HoldsValues, PendingSpan, PendingSpans, ValuesAt};
 use crate::{Error, LeftOut, Output, RaiseOptions, Target};
 use process::{FolderLayout, ProcessStreams};
@@ -234,6 +235,35 @@ impl Writer<'_> {
         number
     }
 
+    /// Returns which facts about processes no folder says.
+    fn facts_left_out(&self) -> Vec<LeftOut> {
+        let mut facts = [("service", 0), ("instance", 0), ("language", 0)];
+        for (id, recording, row) in self.names.resources() {
+            let process = self.numbers.get(&(recording, Some(id.raw())));
+            let process = process.and_then(|&process| self.processes.get(process));
+            let folders = process.map_or("", ProcessStreams::folder).split('/');
+            let (service, instance) = identity_in(&folders.collect::<Vec<_>>());
+            // Readers know that whatever wrote the streams of a process ran in Java.
+            let language = (service.is_some() || instance.is_some()).then_some("java");
+            let kept = [
+                (row.service, service),
+                (row.instance, instance),
+                (row.language, language),
+            ];
+            for ((_, count), (fact, kept)) in facts.iter_mut().zip(kept) {
+                let fact = fact.map(|fact| self.names.text(fact));
+                *count += u64::from(fact.is_some_and(|fact| Some(&*fact) != kept));
+            }
+        }
+        let facts = facts.into_iter().filter(|(_, count)| *count > 0);
+        facts
+            .map(|(name, count)| LeftOut {
+                name: name.to_owned(),
+                count,
+            })
+            .collect()
+    }
+
     fn flow(&self) -> Flow {
         if self.error.is_some() {
             Flow::Break(())
@@ -271,8 +301,10 @@ impl Sink for Writer<'_> {
     }
 
     fn define(&mut self, definitions: Definitions) -> Flow {
-        for (id, _) in &definitions.tracks {
-            self.tracks.define(*id);
+        for (id, row) in &definitions.tracks {
+            let known = self.names.track(*id);
+            let keeps_name = known.is_some_and(|known| known.name == row.name);
+            self.tracks.define(*id, keeps_name);
         }
         self.names.define(definitions, self.recording);
         self.flow()
@@ -376,7 +408,14 @@ impl Target for Writer<'_> {
         Ok(())
     }
 
-    fn left_out(&self) -> Option<(Feature, Vec<LeftOut>)> {
-        renumbered(self.tracks.renumbered())
+    fn left_out(&self) -> Vec<(Feature, Vec<LeftOut>)> {
+        let names = self.names.named_tracks();
+        let unnamed = names.map(|id| self.tracks.unnamed(id)).sum();
+        let entries = [
+            left_out_of(Feature::TrackIds, self.tracks.renumbered()),
+            left_out_of(Feature::Tracks, unnamed),
+        ];
+        let facts = (Feature::Resources, self.facts_left_out());
+        entries.into_iter().flatten().chain([facts]).collect()
     }
 }

@@ -139,6 +139,11 @@ impl ProcessStreams {
         }
     }
 
+    /// Returns the path of its folder.
+    pub(super) fn folder(&self) -> &str {
+        &self.folder.path
+    }
+
     /// Writes what stands once: dictionary, params, pauses; and the files that readers look for.
     pub(super) fn finish(
         &mut self,

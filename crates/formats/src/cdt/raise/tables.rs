@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    AttrKeyId, AttributeKey, Definitions, EventTypeId, FunctionId, Recording, ResourceId, Sink,
-    StringId, Track, TrackId, ValueTypeId,
+    AttrKeyId, AttributeKey, Definitions, EventTypeId, FunctionId, Recording, Resource, ResourceId,
+    Sink, StringId, Track, TrackId, ValueTypeId,
 };
 
 use super::process::ProcessIdentity;
@@ -68,7 +68,7 @@ impl StreamTables {
         }
     }
 
-    fn text(&self, id: StringId) -> Cow<'_, str> {
+    pub(super) fn text(&self, id: StringId) -> Cow<'_, str> {
         self.tables.text(id)
     }
 
@@ -103,8 +103,21 @@ impl StreamTables {
         self.tables.track(id)
     }
 
+    /// Returns the tracks that have names.
+    pub(super) fn named_tracks(&self) -> impl Iterator<Item = TrackId> {
+        let rows = (0..).map(TrackId::new).zip(&self.tables.tracks);
+        rows.filter(|(_, row)| row.as_ref().is_some_and(|row| row.name.is_some()))
+            .map(|(id, _)| id)
+    }
+
     pub(super) fn recording_of(&self, track: TrackId) -> Option<usize> {
         self.track_recordings.get(&track).copied()
+    }
+
+    /// Returns the resources with the recordings they came with.
+    pub(super) fn resources(&self) -> impl Iterator<Item = (ResourceId, usize, &Resource)> {
+        let known = self.resource_recordings.iter();
+        known.filter_map(|(&id, &recording)| Some((id, recording, self.tables.resource(id)?)))
     }
 
     /// Returns the first resource of a recording.

@@ -28,6 +28,8 @@ struct WrittenThread {
     id: i64,
     /// End of its last call.
     free_at: i64,
+    /// A call of it has a row, from which readers have the name of the thread.
+    has_row: bool,
 }
 
 impl TrackInfo {
@@ -61,8 +63,25 @@ impl TrackInfo {
             self.renumbered += 1;
         }
         let free_at = start;
-        self.threads.push(WrittenThread { id: new, free_at });
+        self.threads.push(WrittenThread {
+            id: new,
+            free_at,
+            has_row: false,
+        });
         (new, self.threads.len() - 1)
+    }
+
+    /// Returns true if no call of a thread has a row.
+    pub(super) fn lacks_row(&self, thread: usize) -> bool {
+        let thread = self.threads.get(thread);
+        thread.is_some_and(|thread| !thread.has_row)
+    }
+
+    /// Says that a call of a thread has a row.
+    pub(super) fn put_row(&mut self, thread: usize) {
+        if let Some(thread) = self.threads.get_mut(thread) {
+            thread.has_row = true;
+        }
     }
 
     /// Says that the call on a thread ended.
@@ -78,11 +97,15 @@ impl TrackInfo {
 pub(super) struct TrackIndex(Vec<TrackInfo>);
 
 impl TrackIndex {
-    /// Says that a track is defined, maybe anew: it may have another name and belong to another process.
-    pub(super) fn define(&mut self, id: TrackId) {
+    /// Says that a track is defined, maybe anew: it may belong to another process, and unless it `keeps_name` it
+    /// has another name.
+    pub(super) fn define(&mut self, id: TrackId, keeps_name: bool) {
         if let Some(track) = self.0.get_mut(id.index()) {
             track.lasting = false;
             track.name = None;
+            for thread in &mut track.threads {
+                thread.has_row &= keeps_name;
+            }
         }
     }
 
@@ -114,6 +137,15 @@ impl TrackIndex {
     /// Returns how many threads have other numbers than the ones recorded.
     pub(super) fn renumbered(&self) -> u64 {
         self.0.iter().map(|track| track.renumbered).sum()
+    }
+
+    /// Returns how many threads of a track have no row that says its name.
+    pub(super) fn unnamed(&self, id: TrackId) -> u64 {
+        match self.0.get(id.index()).map(|track| &*track.threads) {
+            // Nothing of the track is written.
+            None | Some([]) => 1,
+            Some(threads) => threads.iter().filter(|thread| !thread.has_row).count() as u64,
+        }
     }
 
     /// Lends a track that was put into a process.

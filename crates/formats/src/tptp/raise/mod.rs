@@ -27,7 +27,7 @@ use self::threads::TrackNumbers;
 use super::emit::{MessageEmitter, StreamForm};
 use super::message::Draft;
 use super::table::{Schema, by_id};
-use crate::codec::{Buffered, ById, renumbered};
+use crate::codec::{Buffered, ById, left_out_of};
 use crate::{Error, LeftOut, Output, RaiseOptions, Target};
 
 /// Builds a target that writes binary traces.
@@ -382,7 +382,8 @@ impl Target for Writer<'_> {
         self.out.finish()
     }
 
-    fn left_out(&self) -> Option<(Feature, Vec<LeftOut>)> {
-        renumbered(self.threads.renumbered)
+    fn left_out(&self) -> Vec<(Feature, Vec<LeftOut>)> {
+        let renumbered = left_out_of(Feature::TrackIds, self.threads.renumbered);
+        renumbered.into_iter().collect()
     }
 }

@@ -70,7 +70,12 @@ impl ProcessStreams {
         let mut walk = std::mem::take(&mut self.walk);
         let long = node.end - node.start > 20;
         let whole = long || !root.children.is_empty() || counted;
-        let row = !root.open && whole;
+        // Readers have the names of threads from rows alone.
+        let names_thread = || {
+            let name = names.track(node.track).and_then(|row| row.name);
+            track.lacks_row(lane) && name.is_some()
+        };
+        let row = !root.open && (whole || names_thread());
         walk.order_tags(attributes, !row);
 
         self.enter(node, &mut call, out)?;
@@ -99,6 +104,7 @@ impl ProcessStreams {
         self.flush(out)?;
         track.leave(lane, call.now);
         if row {
+            track.put_row(lane);
             let attributes = kept.attributes.of(node.own.attributes);
             self.row(
                 (node, attributes),
