@@ -340,3 +340,43 @@ fn calls_with_a_method_take_its_printed_name() {
     let piped = String::from_utf8(command.output().expect("the program runs").stdout);
     assert_eq!(piped.expect("text").lines().count(), 1);
 }
+
+/// Methods of one name that take other arguments are one row, in JSON as in tables; each call is a row of its own.
+#[test]
+fn overloads_are_one_row() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("overloads.trcxml");
+    let trace = r#"<?xml version="1.0" encoding="UTF-8"?>
+<TRACE>
+<threadStart threadId="5" time="1204279200.000000000" threadName="main"/>
+<classDef name="shop/Cart" classId="1"/>
+<methodDef name="add" signature="(I)V" methodId="1" classIdRef="1"/>
+<methodDef name="add" signature="(Ljava/lang/String;)V" methodId="2" classIdRef="1"/>
+<methodEntry threadIdRef="5" time="1204279200.000000100" methodIdRef="1" classIdRef="1" ticket="1"/>
+<methodExit threadIdRef="5" time="1204279200.000000300" methodIdRef="1" classIdRef="1" ticket="1"/>
+<methodEntry threadIdRef="5" time="1204279200.000000400" methodIdRef="2" classIdRef="1" ticket="2"/>
+<methodExit threadIdRef="5" time="1204279200.000000900" methodIdRef="2" classIdRef="1" ticket="2"/>
+</TRACE>
+"#;
+    std::fs::write(&path, trace).expect("a file");
+    let path = path.to_str().expect("a path");
+    let of = |rows: &Value| -> Vec<(String, Value, Value)> {
+        let rows = rows.as_array().expect("rows").iter();
+        let name = |row: &Value| row["function"].as_str().expect("a name").to_owned();
+        rows.map(|row| (name(row), row["count"].clone(), row["total"].clone()))
+            .collect()
+    };
+    let both = [("shop.Cart.add".to_owned(), Value::from(2), Value::from(700))];
+    let json = |args: &[&str]| -> Vec<Value> {
+        let lines = stdout(args);
+        let values = lines.lines().map(serde_json::from_str);
+        values.collect::<Result<_, _>>().expect("JSON")
+    };
+    assert_eq!(of(&json(&["top", "--json", path])[0]["functions"]), both);
+    assert_eq!(of(&json(&["tree", "--json", path])[0]["nodes"]), both);
+    let calls = json(&["calls", "--json", path]);
+    let lengths: Vec<_> = calls.iter().map(|call| call["duration"].as_u64()).collect();
+    assert_eq!(lengths, [Some(200), Some(500)]);
+    let table = stdout(&["top", path]);
+    assert_eq!(table.matches("Cart.add").count(), 1, "{table}");
+}

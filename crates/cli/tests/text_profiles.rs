@@ -101,3 +101,55 @@ fn a_heap_profile_of_v8_and_a_raw_gecko_profile() {
     assert!(!shown.status.success(), "{said}");
     assert!(said.contains("profiler.firefox.com"), "{said}");
 }
+
+/// A field of a point holds 32 MiB: samples that are longer as JSON become further points of the same profile, each with
+/// JSON of its own and a count.
+#[test]
+fn samples_of_datakit_are_never_cut_inside_a_string() {
+    const STACKS: i64 = 26;
+    let folder = tempfile::tempdir().expect("a folder");
+    let (stacks, points) = (folder.path().join("x.folded"), folder.path().join("x.lp"));
+    // A cut anywhere would fall into such a name, into an escape of it or into a letter.
+    let name = r#"f"\é"#.repeat(200_000);
+    let lines = (1..=STACKS).map(|at| format!("main;{name}{at} {at}\n"));
+    std::fs::write(&stacks, lines.collect::<String>()).expect("a file");
+    let path = |path: &Path| path.to_str().expect("a path").to_owned();
+    let (from, to) = (path(&stacks), path(&points));
+    let variant = "line-protocol:samples,service=shop";
+    let written = run(&["convert", &from, "--to", variant, "-o", &to]);
+    assert!(written.status.success());
+
+    let text = std::fs::read_to_string(&points).expect("points");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.len() > 1, "{}", lines.len());
+    let id = |line: &str| {
+        let (_, rest) = line.split_once("profile_id=\"").expect("an id");
+        rest.split('"').next().expect("its end").to_owned()
+    };
+    let mut n_samples = 0;
+    for (number, line) in (1..).zip(&lines) {
+        let head = format!("profile,samples_part={number},service=shop ");
+        assert!(line.starts_with(&head), "{line:.200}");
+        assert!(line.contains(&format!("samples_parts={}i", lines.len())));
+        assert_eq!(id(line), id(lines[0]));
+        let (_, field) = line.split_once("samples=\"").expect("samples");
+        // In a field a quote and a backslash have a backslash before them.
+        let mut json = String::new();
+        let mut letters = field.chars();
+        while let Some(letter) = letters.next().filter(|letter| *letter != '"') {
+            json.extend(match letter {
+                '\\' => letters.next(),
+                letter => Some(letter),
+            });
+        }
+        assert!(json.len() <= 32 << 20, "{}", json.len());
+        let samples: Value = serde_json::from_str(&json).expect("JSON");
+        for (_, samples) in samples.as_object().expect("samples by event") {
+            n_samples += samples.as_array().expect("samples").len();
+        }
+    }
+    assert_eq!(i64::try_from(n_samples), Ok(STACKS));
+    let back = run(&["top", "--json", "-n", "1", &to]).stdout;
+    let back: Value = serde_json::from_slice(&back).expect("a table");
+    assert_eq!(back["total"], STACKS * (STACKS + 1) / 2);
+}
