@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Columns, HeldItems } from "../src/timeline/data";
+import { type Columns, decode, type Held, HeldItems } from "../src/timeline/data";
 import { roundUp, type TimelineModel } from "../src/timeline/model";
 import { ranIn } from "../src/timeline/range";
 import { MOST, sheet } from "../src/timeline/sheet";
+import { TiledItems } from "../src/timeline/tiles";
 
 test("an axis ends with a round value", () => {
   assert.deepEqual(
@@ -93,4 +94,66 @@ test("paper has all tracks, as far as a canvas goes", () => {
   const lines = [0, 1, 2].map((at) => ({ top: at * 4_000, height: 4_000 }));
   assert.deepEqual(sheet(lines.slice(0, 1), 4_040, 40), [4_040, 0]);
   assert.deepEqual(sheet(lines, 12_040, 40), [MOST, 2]);
+});
+
+/** The bytes of rows of items: gap, length, name, flags, and of items drawn together how many; without levels and lists. */
+function bits(rows: readonly (readonly (readonly number[])[])[]): string {
+  const number = (value: number): number[] => (value < 128 ? [value] : [(value & 127) | 128, ...number(value >> 7)]);
+  const bytes = rows.flatMap((row) => [...row.flat().flatMap(number), ...number(0)]);
+  return btoa(String.fromCharCode(...bytes));
+}
+
+/** A track of two levels of a recording that begins at `start`. */
+function told(start: number, length: number, names: string[], counts: number[], all: boolean): Held {
+  const none = { title: "data#1-1", unix: true, missing: "", unplaced: 0, details_left_out: 0 };
+  return {
+    ...{ start: String(start), length: String(length), bulk: [], unix: true, all, lists: 0, lists_left_out: 0 },
+    ...{ texts: [], names, categories: [], kinds_of_work: names.map(() => -1), colours: names.map(() => 0) },
+    ...{ sources: [none], kinds: [2, 2], lanes: [0, 0], levels: [0, 1], counts, values: ["", ""], counters: [] },
+    tracks: [{ source: 0, name: "main", process: "p", kind: "thread", rows: 2 }],
+  } as unknown as Held;
+}
+
+test("a tile has what the page draws together, and what goes on beyond it is whole", () => {
+  // `main` from 0 to 1000; of what it calls the page knows that two short ones lie between 400 and 420, the longest `get`.
+  const page = told(5000, 1000, ["main", "get"], [1, 1], false);
+  const columns = decode(page, [bits([[[0, 1000, 0, 0]], [[400, 20, 1, 32, 2]]])]);
+  assert.equal(columns.folded.get(1), 2);
+  const tiles = new TiledItems(columns, page);
+  const asked = (row: number, from: number, to: number) => {
+    const items = tiles.items(row, { h: 0, l: from }, { h: 0, l: to }, 0);
+    return Array.from({ length: items.size }, (_, at) => items.first(at));
+  };
+  assert.deepEqual([asked(0, 0, 1000), asked(1, 0, 1000)], [[0], [1]]);
+  assert.equal(tiles.has(390n, 430n), false);
+  // The tile from 390 to 430 has its part of `main`, and both short ones: `set`, which the page does not know, and `get`.
+  const tile = told(5390, 40, ["set", "main", "get"], [1, 2], true);
+  const inside = bits([
+    [[0, 40, 1, 3]],
+    [
+      [10, 5, 0, 0],
+      [3, 12, 2, 0],
+    ],
+  ]);
+  tiles.take({ held: tile, bits: [inside] }, 390n, 430n);
+  assert.ok(tiles.has(395n, 425n) && !tiles.has(380n, 425n));
+  const [whole] = asked(0, 395, 425);
+  const exact = (item: number) => [
+    columns.sl[item],
+    columns.el[item],
+    page.names[columns.name[item]],
+    columns.flags[item],
+  ];
+  assert.deepEqual(exact(whole), [0, 1000, "main", 0]);
+  assert.deepEqual(asked(1, 395, 425).map(exact), [
+    [400, 405, "set", 0],
+    [408, 420, "get", 0],
+  ]);
+  const [set, get] = asked(1, 395, 425);
+  assert.deepEqual([tiles.rowOf(whole), tiles.rowOf(set), tiles.rowOf(get)], [0, 1, 1]);
+  assert.deepEqual(tiles.range(1, set), [set, get + 1]);
+  // Beyond it the page answers, and another tile takes its place.
+  assert.deepEqual(asked(1, 0, 1000), [1]);
+  tiles.take({ held: told(5000, 10, [], [0, 0], true), bits: [bits([[], []])] }, 0n, 10n);
+  assert.deepEqual([asked(1, 395, 425), columns.name.length], [[1], 2]);
 });

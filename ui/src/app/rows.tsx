@@ -42,7 +42,10 @@ export function Rows<R>(props: {
       .filter((column) => column.bar)
       .map((column) => [column.name, rows.reduce((most, row) => Math.max(most, Number(column.value(row) ?? 0)), 0)]),
   );
-  const kind = (column: Column<R>) => (column === last ? "x name" : isText(column) ? "" : "n");
+  // A phone has room for what rows are sorted by at first, or now, and for what they are.
+  const isFirst = (one: Column<R>) => one === column || one.name === props.first;
+  const kind = (one: Column<R>) =>
+    one === last ? "x name" : `${isText(one) ? "" : "n"} ${isFirst(one) ? "" : "desk-only"}`.trim();
   return (
     <>
       <table class="t pad dense" aria-label={label}>

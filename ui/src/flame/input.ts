@@ -670,7 +670,8 @@ export function startFlame(part: HTMLElement, held: Held[], life?: AbortSignal):
     } else if (key === "Enter" && target === view && model.selected >= 0) zoom(model.selected);
   }
   // A page of one graph takes its keys anywhere.
-  (isWhole ? document.body : part).addEventListener("keydown", onKey, until(life));
+  // In the app, keys outside of the part are those of its pages.
+  (isWhole && !life ? document.body : part).addEventListener("keydown", onKey, until(life));
 
   onRedraw(() => {
     dress();

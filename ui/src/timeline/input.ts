@@ -605,7 +605,8 @@ export function startTimeline(part: HTMLElement, held: Held, life?: AbortSignal,
     }
   }
   // In a page of its own the keys work everywhere; among other parts, while something of this one has the focus.
-  (isWhole ? document.body : part).addEventListener("keydown", onKey, until(life));
+  // In the app, keys outside of the part are those of its pages.
+  (isWhole && !life ? document.body : part).addEventListener("keydown", onKey, until(life));
 
   const missing = words.missing();
   by(part, "missing").hidden = !missing;

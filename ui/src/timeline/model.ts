@@ -523,7 +523,9 @@ export class TimelineModel {
     for (let item = 0; item < size; item++) hits[item + 1] = hits[item] + (names[t.name[item]] | lists[t.list[item]]);
     this.hits = hits;
     const count = hits[t.total];
-    return count ? `${grouped(count)} ${count === 1 ? "match" : "matches"}` : "no match";
+    // What is drawn together has one name.
+    const where = data.all ? "" : " among what is drawn one by one";
+    return (count ? `${grouped(count)} ${count === 1 ? "match" : "matches"}` : "no match") + where;
   }
 
   /** Takes over what the collector says of a stretch, which is in nanoseconds from the start of the page. */
