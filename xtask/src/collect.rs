@@ -1,8 +1,9 @@
-//! `cargo xtask collect [--seconds N] [--rounds N] [--agents N] [--serve PROGRAM]`: what a collector takes, how soon it
+//! `cargo xtask collect [--seconds N] [--rounds N] [--agents N] [--serve PROGRAM]`, and `collect --posts` for HTTP: what a collector takes, how soon it
 //! answers, and what it holds, beside its disk.
 
 mod disk;
 mod load;
+mod posts;
 mod served;
 
 use std::fs;
@@ -51,6 +52,27 @@ pub fn run(arguments: &[&str]) -> Result<(), String> {
     removed.map_err(|error| format!("{}: {error}", folder.display()))
 }
 
+/// Runs a collector under posts over HTTP, at the rates that it is meant for, and prints a table; `--seconds 600` is the long run.
+///
+/// # Errors
+/// When a run fails, or a post is not accepted.
+pub fn posts(arguments: &[&str]) -> Result<(), String> {
+    let options = Options::read(arguments)?;
+    let built = release("sample_dump")?;
+    let traceloom = built.join("release/traceloom");
+    let folder = built.join("collect");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let dump = folder.join("dump");
+    dump_of(&built, &dump, "4000000")?;
+    let collector = options.serve.as_deref().unwrap_or(&traceloom);
+    let time = Duration::from_secs(options.seconds);
+    let measured = posts::measure(&traceloom, collector, &folder, &dump, time);
+    let removed = fs::remove_dir_all(&folder);
+    measured?;
+    removed.map_err(|error| format!("{}: {error}", folder.display()))
+}
+
 impl Options {
     fn read(arguments: &[&str]) -> Result<Self, String> {
         let mut options = Self {
@@ -82,17 +104,19 @@ impl Options {
 /// Makes the streams of an invented service.
 fn recording(built: &Path, folder: &Path) -> Result<PathBuf, String> {
     let (dump, streams) = (folder.join("dump"), folder.join("streams"));
-    let sample = built.join("release/examples/sample_dump");
-    succeed(
-        program(&sample.to_string_lossy())
-            .arg(&dump)
-            .args([RECORDING, "7"]),
-    )?;
+    dump_of(built, &dump, RECORDING)?;
     let mut convert = program(&built.join("release/traceloom").to_string_lossy());
     convert.arg("convert").arg(&dump).arg("-o").arg(&streams);
     succeed(convert.args(["--to", "cdt-streams"]))?;
     fs::remove_dir_all(&dump).map_err(|error| error.to_string())?;
     Ok(streams)
+}
+
+/// Makes the dump of an invented service, of so many bytes.
+fn dump_of(built: &Path, dump: &Path, bytes: &str) -> Result<(), String> {
+    let sample = built.join("release/examples/sample_dump");
+    let mut made = program(&sample.to_string_lossy());
+    succeed(made.arg(dump).args([bytes, "7"]))
 }
 
 fn measure(

@@ -34,6 +34,8 @@ usage: cargo xtask COMMAND
               whether processor time follows the size of inputs of many things: n, 2n, 4n
   collect [--seconds N] [--rounds N] [--agents N] [--serve PROGRAM]
               what `traceloom serve` takes under load, beside its disk; the long run is --seconds 600 --rounds 1
+  collect --posts [--seconds N] [--serve PROGRAM]
+              what it takes over HTTP: 20 MB/s of Zorka's traces, then 200 uploads of profiles a second
   pages [PAGE…]
               how fast pages draw and answer in Chromium
   house       lines, names of types, phrases in comments, the largest functions and files
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         ["memory", small, large, targets @ ..] => memory::run([small, large], targets),
         ["diff"] => diff::run(),
         ["growth", names @ ..] => growth::run(names),
+        ["collect", "--posts", options @ ..] => collect::posts(options),
         ["collect", options @ ..] => collect::run(options),
         ["pages", names @ ..] => pages::run(names),
         ["house"] => house::run(),

@@ -11,7 +11,7 @@ use traceloom_server::{PostOptions, PostRequest, post_once};
 
 use crate::Outcome;
 use crate::args::{Common, reads_nothing};
-use crate::push::{HttpAddress, token};
+use crate::push::{HttpAddress, bearer};
 use crate::streams::stdout;
 use crate::tls_flags::TlsFlags;
 use crate::usage::Usage;
@@ -67,12 +67,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         to: to.address,
         tls: options.tls.client(&to.name, to.tls)?,
         host: to.host,
-        token: options.token_file.as_deref().map(token).transpose()?,
+        authorization: options.token_file.as_deref().map(bearer).transpose()?,
         patience: Duration::ZERO,
     };
     let request = PostRequest {
         path: format!("/api/v1/captures/{}/commands", options.id),
-        content_type: "application/json",
+        content_type: "application/json".to_owned(),
         body: json!({ "command": word }).to_string().into_bytes(),
     };
     let answer = post_once(&posting, &request)?;

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use traceloom_analysis::query::Query;
+use traceloom_input::captures::posts::PostId;
 use traceloom_input::captures::{Capture, CaptureId, Captures, DataFolder};
-use traceloom_server::{Page, PartOf, Question};
+use traceloom_server::{Page, PartOf, ProcessedContent, Question};
 
 use crate::catalog;
 
@@ -35,9 +36,16 @@ pub(crate) fn command(data: &Path, question: &Question) -> io::Result<Command> {
                 .arg(format!("-n={}", place.n));
             within(&mut command, data, place);
         }
-        Question::Original(id) => {
+        Question::Original { id, part } => {
             command.args(["export", "-o", "-", "--data"]).arg(data);
-            command.arg(id.to_string());
+            command.arg(match part {
+                None => id.to_string(),
+                Some(part) => format!("{id}/{part}"),
+            });
+        }
+        Question::Points(posts) => {
+            command.args(["export", "--points", "-o", "-", "--data"]);
+            command.arg(data).args(posts.iter().map(PostId::to_string));
         }
         Question::Converted { id, to } => {
             command.arg("convert").arg(format!("--to={to}"));
@@ -48,6 +56,20 @@ pub(crate) fn command(data: &Path, question: &Question) -> io::Result<Command> {
             command.arg(format!("--to={to}"));
             command.args(["--force", "-o", "/dev/null"]);
             command.arg(path(data, &[*id]));
+        }
+        Question::Processed {
+            trace,
+            span,
+            content,
+        } => {
+            command.arg("export").arg(match content {
+                ProcessedContent::Metadata => "--processed=metadata",
+                ProcessedContent::Tree => "--processed=tree",
+                ProcessedContent::Statistics => "--processed=stats",
+            });
+            command.args(trace.map(|trace| format!("--trace={trace:032x}")));
+            command.args(span.map(|span| format!("--span={span:016x}")));
+            command.args(["-o", "-", "--data"]).arg(data);
         }
         Question::Calls(query) => {
             command.args(["calls", "--json", "--page"]);

@@ -29,6 +29,7 @@ use crate::usage::Usage;
     traceloom captures ls\n  \
     traceloom captures ls /var/lib/traceloom --json\n  \
     traceloom captures ls --service shop --since -2h\n  \
+    traceloom captures receipts --since -1h\n  \
     traceloom captures pin 1-7\n  \
     traceloom captures delete --service shop --until 2026-03-01")]
 pub(crate) struct Options {
@@ -42,6 +43,8 @@ pub(crate) struct Options {
 enum Listing {
     /// List captures in the order in which they began.
     Ls(Ls),
+    /// List posts that came again and were not stored again, with the posts that they repeat.
+    Receipts(Ls),
     /// Have retention leave captures alone.
     Pin(Chosen),
     /// Let retention take captures again.
@@ -127,6 +130,7 @@ struct Ls {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     match &options.what {
         Listing::Ls(options) => ls(options),
+        Listing::Receipts(options) => receipts(options),
         Listing::Pin(chosen) => pin(chosen, Request::Pin, true),
         Listing::Unpin(chosen) => pin(chosen, Request::Unpin, false),
         Listing::Delete(options) => delete(options),
@@ -162,6 +166,50 @@ fn ls(options: &Ls) -> anyhow::Result<Outcome> {
             capture.parts.len().to_string(),
             size(n_bytes),
             stored(capture),
+        ]);
+    }
+    table.print(&style, &mut out)?;
+    Ok(Outcome::Done)
+}
+
+/// Lists posts that came again, in the order in which they came.
+fn receipts(options: &Ls) -> anyhow::Result<Outcome> {
+    let captures = Captures::read(&DataFolder::open(options.data.path())?)?;
+    let chosen = captures
+        .list
+        .iter()
+        .filter(|capture| options.selection.has(capture));
+    let receipts = chosen.flat_map(|capture| {
+        let receipts = capture.receipts.iter();
+        receipts.map(move |receipt| (capture, receipt))
+    });
+    let mut receipts: Vec<_> = receipts.collect();
+    receipts.sort_by_key(|(_, receipt)| receipt.at_ns);
+    let mut out = stdout();
+    if options.json {
+        for (capture, receipt) in receipts {
+            let row = json!({
+                "at_ns": receipt.at_ns,
+                "capture": capture.id.to_string(),
+                "original": receipt.original.to_string(),
+                "protocol": capture.protocol.map(|protocol| protocol.name),
+                "service": capture.identity.service,
+                "instance": capture.identity.instance,
+                "peer": receipt.peer,
+            });
+            writeln!(out, "{row}")?;
+        }
+        return Ok(Outcome::Done);
+    }
+    let style = Style::new(&options.common)?;
+    let mut table = Table::new(&["received", "original", "service", "instance", "peer"]);
+    for (capture, receipt) in receipts {
+        table.row([
+            style.when(true, receipt.at_ns),
+            receipt.original.to_string(),
+            capture.identity.service.clone(),
+            capture.identity.instance.clone(),
+            receipt.peer.clone(),
         ]);
     }
     table.print(&style, &mut out)?;

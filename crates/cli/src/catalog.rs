@@ -35,10 +35,10 @@ pub(crate) fn at(path: &str) -> anyhow::Result<Option<(ChosenCaptures, Vec<Catal
             }
             chosen
         }
-        None => ChosenCaptures {
-            folder: folder.to_owned(),
-            ids: entries.iter().map(|entry| entry.id).collect(),
-        },
+        None => {
+            let ids = entries.iter().map(|entry| entry.id).collect();
+            ChosenCaptures::whole(folder.to_owned(), ids)
+        }
     };
     Ok(Some((chosen, entries)))
 }

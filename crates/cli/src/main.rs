@@ -63,6 +63,7 @@ mod send_zorka;
 mod sendable;
 mod serve;
 mod serve_config;
+mod serve_points;
 mod slice;
 mod streams;
 mod style;

@@ -148,6 +148,11 @@ fn push_options(options: &Options) -> anyhow::Result<PushOptions> {
     })
 }
 
+/// Returns how the token of a file is shown.
+pub(crate) fn bearer(path: &Path) -> anyhow::Result<String> {
+    Ok(format!("Bearer {}", token(path)?))
+}
+
 /// Reads the token of a file.
 pub(crate) fn token(path: &Path) -> anyhow::Result<String> {
     let text = std::fs::read_to_string(path);

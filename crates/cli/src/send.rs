@@ -40,7 +40,7 @@ pub(crate) struct Options {
     /// What to send.
     path: String,
     /// Where to, such as `cdt://127.0.0.1:1715`; `cdts://`, `hephs://` and `tptps://` speak TLS. `http://` and `https://` post
-    /// traces and profiles of OpenTelemetry and spans of Zipkin, each message once. `zorka://` and `zorkas://` post symbols and traces over
+    /// traces and profiles of OpenTelemetry, spans of Zipkin and bundles of Datakit, each message once. `zorka://` and `zorkas://` post symbols and traces over
     /// HTTP as Zorka's agents do: what is refused is sent again, its symbols first. With several agents or times each sends
     /// sessions of its own.
     #[arg(long, value_name = "URL", value_parser = destination, required_unless_present = "listen")]
@@ -263,7 +263,7 @@ fn zorka(options: &Options, to: &HttpAddress) -> anyhow::Result<Outcome> {
         to: to.address,
         host: to.host.clone(),
         tls: options.tls.client(&to.name, to.tls)?,
-        token: token.map(crate::push::token).transpose()?,
+        authorization: token.map(crate::push::bearer).transpose()?,
         patience: Duration::from_secs(60),
     };
     let load = AgentLoad {

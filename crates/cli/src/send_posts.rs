@@ -1,17 +1,18 @@
-//! `send --to http://…`: posts what exporters post.
+//! `send --to http://…`: posts what exporters and Datakit's agents post.
 
 use std::path::Path;
 use std::time::Duration;
 
 use serde::de::IgnoredAny;
-use traceloom_formats::Source as _;
+use traceloom_formats::{Source as _, datakit};
+use traceloom_input::Document;
 use traceloom_server::{PostOptions, PostRequest, TlsClient, post};
 
 use crate::Outcome;
 use crate::args::Common;
 use crate::numbers::{size, things};
 use crate::open::open;
-use crate::push::{HttpAddress, token};
+use crate::push::{HttpAddress, bearer};
 use crate::sendable::bytes_of;
 use crate::streams::message;
 use crate::usage::Usage;
@@ -43,7 +44,7 @@ pub(crate) fn run(
         to: to.address,
         host: to.host.clone(),
         tls,
-        token: token_file.map(token).transpose()?,
+        authorization: token_file.map(bearer).transpose()?,
         patience: PATIENCE,
     };
     post(&options, &requests).map_err(|error| anyhow::anyhow!("{path}: {error}"))?;
@@ -59,12 +60,17 @@ fn requests(path: &str, common: &Common) -> anyhow::Result<Vec<PostRequest>> {
     let input = open(path, common)?;
     let mut requests = Vec::new();
     for document in input.documents() {
+        let format = document.format();
+        if format.is_some_and(|format| format.name == datakit::FORMAT.name) {
+            requests.push(upload(path, &document)?);
+            continue;
+        }
         for (at, part) in document.parts().iter().enumerate() {
             let format = part.format.map_or("", |format| format.name);
             let Some(&(_, route, kind)) = ROUTES.iter().find(|(name, ..)| *name == format) else {
                 let names: Vec<_> = ROUTES.iter().map(|(name, ..)| *name).collect();
                 let reason = format!(
-                    "{path}: {} is none of what exporters post: {}; `traceloom push` sends files as they are",
+                    "{path}: {} is none of what exporters post: {}, datakit; `traceloom push` sends files as they are",
                     part.name,
                     names.join(", ")
                 );
@@ -77,12 +83,60 @@ fn requests(path: &str, common: &Common) -> anyhow::Result<Vec<PostRequest>> {
             };
             requests.extend(bodies.into_iter().map(|body| PostRequest {
                 path: route.to_owned(),
-                content_type: kind,
+                content_type: kind.to_owned(),
                 body,
             }));
         }
     }
     Ok(requests)
+}
+
+/// Returns a bundle as Datakit's agents upload it.
+fn upload(path: &str, document: &Document<'_>) -> anyhow::Result<PostRequest> {
+    let mut files = Vec::new();
+    for (at, part) in document.parts().iter().enumerate() {
+        let name = part.name.rsplit('/').next().unwrap_or_default();
+        if part
+            .format
+            .is_some_and(|format| format.name == datakit::REQUEST.name)
+        {
+            let reason = format!(
+                "{path}: {} is an upload of the older form, which is not posted again",
+                part.name
+            );
+            return Err(Usage(reason).into());
+        }
+        files.push((name, bytes_of(document, at)?));
+    }
+    let is_in = |boundary: &str| {
+        let boundary = boundary.as_bytes();
+        let mut contents = files.iter().map(|(_, content)| content);
+        contents.any(|content| content.windows(boundary.len()).any(|part| part == boundary))
+    };
+    let mut boundaries = (0..).map(|number: u64| format!("traceloom-{number}"));
+    let boundary = boundaries.find(|boundary| !is_in(boundary));
+    let boundary = boundary.unwrap_or_default();
+    let mut body = Vec::new();
+    for (name, content) in &files {
+        let field = match *name {
+            "event.json" => "event",
+            name => name,
+        };
+        let plain = |text: &str| text.replace(['"', '\\', '\r', '\n'], "_");
+        let (field, file) = (plain(field), plain(name));
+        let head = format!(
+            "--{boundary}\r\nContent-Disposition: form-data; name=\"{field}\"; filename=\"{file}\"\r\n\r\n"
+        );
+        body.extend_from_slice(head.as_bytes());
+        body.extend_from_slice(content);
+        body.extend_from_slice(b"\r\n");
+    }
+    body.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+    Ok(PostRequest {
+        path: "/profiling/v1/input".to_owned(),
+        content_type: format!("multipart/form-data; boundary={boundary}"),
+        body,
+    })
 }
 
 /// Cuts a file of JSON into its documents: exporters write one a line.

@@ -17,6 +17,7 @@ use crate::Outcome;
 use crate::args::Common;
 use crate::demo::Demo;
 use crate::serve_config::with_environment;
+use crate::serve_points::PointFlags;
 use crate::streams::{error_row, message, stdout};
 
 /// Collect what agents send, and lose nothing that was acknowledged.
@@ -79,9 +80,15 @@ pub(crate) struct Options {
     /// Ask for a token on this machine too; other machines always need one.
     #[arg(long)]
     require_token: bool,
+    /// MiB that senders with one token may post in a minute (Datakit, Pyroscope, OpenTelemetry, Zipkin, Zorka); who sends more is
+    /// told when to try again. Senders without a token are one.
+    #[arg(long, value_name = "N")]
+    tenant_mib_per_minute: Option<u64>,
     /// Bytes that an upload may have.
     #[arg(long, value_name = "BYTES", default_value_t = 4 << 30)]
     upload_bytes: u64,
+    #[command(flatten)]
+    points: PointFlags,
     /// Listen where other machines reach it, although senders do not say who they are.
     #[arg(long)]
     allow_remote: bool,
@@ -291,7 +298,7 @@ fn address(text: &str) -> Result<Address, String> {
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     if options.check_config {
-        let settings = collector(options);
+        let settings = collector(options)?;
         print(options)?;
         traceloom_server::check(&settings)?;
         return Ok(Outcome::Done);
@@ -299,7 +306,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let stop = Stop::default();
     let asked = stop.clone();
     crate::interrupt::stop_with(move || asked.now());
-    let mut settings = collector(options);
+    let mut settings = collector(options)?;
     let mut demo = options.demo.then(Demo::new).transpose()?;
     if let Some(demo) = &demo
         && options.data == Path::new(DEFAULT)
@@ -334,7 +341,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 }
 
 /// Returns the settings as the collector takes them.
-fn collector(options: &Options) -> traceloom_server::Options {
+fn collector(options: &Options) -> anyhow::Result<traceloom_server::Options> {
     let tls = options.tls.options();
     let speaks_tls = |place: Place| place.tls.unwrap_or(tls.is_some());
     let protocols = [
@@ -361,14 +368,19 @@ fn collector(options: &Options) -> traceloom_server::Options {
             requires_token: options.require_token,
         })
     };
-    traceloom_server::Options {
+    Ok(traceloom_server::Options {
         data: options.data.clone(),
         listeners: listeners.collect(),
         datagrams: datagrams.collect(),
         http: requests(&options.http),
         otlp_grpc: requests(&options.otlp_grpc),
         upload_bytes: options.upload_bytes,
+        input_tags: options.points.input_tags(),
+        forward: options.points.forward()?,
         answers: Some(Answers(crate::answers::command)),
+        tenant_bytes: options
+            .tenant_mib_per_minute
+            .map(|mib| mib.saturating_mul(1 << 20)),
         allow_remote: options.allow_remote,
         connections: options.connections,
         unwanted: options.refuse_namespace.clone(),
@@ -377,7 +389,7 @@ fn collector(options: &Options) -> traceloom_server::Options {
         tls,
         log_level: options.log.log_level,
         settings: settings_json(options),
-    }
+    })
 }
 
 /// Returns the settings by the names of their flags.
@@ -402,6 +414,7 @@ fn settings(options: &Options) -> Vec<(&'static str, toml::Value)> {
         ("otlp-grpc", text(&options.otlp_grpc.to_string())),
         ("require-token", options.require_token.into()),
         ("allow-remote", options.allow_remote.into()),
+        ("datakit-tag", options.points.tags().into()),
         ("upload-bytes", number(options.upload_bytes)),
         ("connections", number(options.connections as u64)),
         ("refuse-namespace", namespaces.into()),
@@ -420,9 +433,19 @@ fn settings(options: &Options) -> Vec<(&'static str, toml::Value)> {
         path.map(|path| text(&path.to_string_lossy()))
     };
     let kept = [
+        ("forward-points", options.points.url().map(text)),
+        (
+            "forward-authorization",
+            path(options.points.authorization()),
+        ),
+        ("forward-ca", path(options.points.ca())),
         ("tls-cert", path(&options.tls.tls_cert)),
         ("tls-key", path(&options.tls.tls_key)),
         ("tls-client-ca", path(&options.tls.tls_client_ca)),
+        (
+            "tenant-mib-per-minute",
+            options.tenant_mib_per_minute.map(number),
+        ),
         ("keep-days", options.seal.keep_days.map(number)),
         ("keep-mib", options.seal.keep_mib.map(number)),
     ];
@@ -449,6 +472,13 @@ fn settings_json(options: &Options) -> serde_json::Value {
         other => other.to_string().into(),
     };
     let settings = settings(options).into_iter();
-    let settings = settings.map(|(name, value)| (name.to_owned(), json(value)));
+    let settings = settings.map(|(name, value)| match value {
+        // Databases take passwords in queries.
+        toml::Value::String(url) if name == "forward-points" => {
+            let shown = url.split('?').next().unwrap_or_default();
+            (name.to_owned(), shown.into())
+        }
+        value => (name.to_owned(), json(value)),
+    });
     serde_json::Value::Object(settings.collect())
 }

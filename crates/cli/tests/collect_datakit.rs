@@ -3,10 +3,15 @@
 
 #[path = "collected/mod.rs"]
 mod collected;
+#[path = "../../formats/tests/corpus/mod.rs"]
+mod corpus;
 
 use std::io::Write as _;
+use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
+use collected::database::database;
 use collected::http::{Answer, ask, captures, request};
 use collected::profiles::{gzip, own_values, profile, senders};
 use collected::{Collector, command, stdout, text};
@@ -73,6 +78,14 @@ fn lz4(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("compressed")
 }
 
+fn zip(bytes: &[u8]) -> Vec<u8> {
+    let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default();
+    archive.start_file("auto.pprof", options).expect("a member");
+    archive.write_all(bytes).expect("compressed");
+    archive.finish().expect("an archive").into_inner()
+}
+
 fn metric(http: &str, name: &str) -> u64 {
     let answer = ask(http, &request(http, "GET /metrics", "", b""));
     let row = format!("traceloom_{name}_total{{listener=\"http\"}} ");
@@ -92,6 +105,7 @@ fn posts_in_every_compression_and_order_are_read_back() {
         [file(gzip(&plain)), event(2)],
         [file(zstd(&plain)), event(3)],
         [event(4), file(lz4(&plain))],
+        [event(6), file(zip(&plain))],
     ];
     for (at, parts) in sent.iter().enumerate() {
         assert_eq!(
@@ -112,7 +126,7 @@ fn posts_in_every_compression_and_order_are_read_back() {
         chunked.extend_from_slice(b"\r\n");
     }
     chunked.extend_from_slice(b"0\r\n\r\n");
-    assert_eq!(profile_id(&ask(http, &chunked)), "1-1.4");
+    assert_eq!(profile_id(&ask(http, &chunked)), "1-1.5");
     // The older form has no event.
     let form = [
         ("tags[]", None, b"service:old".to_vec()),
@@ -122,7 +136,7 @@ fn posts_in_every_compression_and_order_are_read_back() {
     ];
     assert_eq!(profile_id(&post(http, "", "xyz", &form)), "1-2.0");
     let values = own_values(&data);
-    assert_eq!(values, [("rest".to_owned(), 72), ("work".to_owned(), 180)]);
+    assert_eq!(values, [("rest".to_owned(), 84), ("work".to_owned(), 210)]);
     let services: Vec<_> = captures(&data)
         .iter()
         .map(|row| row["service"].as_str().expect("a text").to_owned())
@@ -155,6 +169,7 @@ fn a_post_that_comes_again_is_stored_once_whatever_happens_between() {
     assert_ne!(next, first);
     assert_eq!(metric(&http, "suppressed_units"), 1);
     assert_eq!(metric(&http, "acknowledged_units"), 2);
+    assert_eq!(receipts(&data), std::slice::from_ref(&first));
     // The log is behind: what is sealed is known as well.
     collected::eventually(|| {
         let sealed = std::fs::read_dir(data.join("captures")).expect("a folder");
@@ -185,6 +200,22 @@ fn a_post_that_comes_again_is_stored_once_whatever_happens_between() {
         third
     );
     assert_eq!(own_values(&data), [("work".to_owned(), 90)]);
+    // Receipts stay, of what was sealed and of what is in the log.
+    assert_eq!(receipts(&data), [first.clone(), first, third]);
+}
+
+/// Returns the posts that came again.
+fn receipts(data: &Path) -> Vec<String> {
+    let rows = stdout(&["captures", "receipts", "--json", text(data)]);
+    let rows = rows
+        .lines()
+        .map(|row| serde_json::from_str::<Value>(row).expect("JSON"));
+    let rows = rows.inspect(|row| {
+        let peer = row["peer"].as_str().expect("an address");
+        assert!(peer.starts_with("127.0.0.1:"), "{row}");
+    });
+    rows.map(|row| row["original"].as_str().expect("an id").to_owned())
+        .collect()
 }
 
 #[test]
@@ -289,6 +320,10 @@ fn what_convert_writes_is_an_upload() {
     profile_id(&post(&collector.http, "", "b", &parts));
     assert_eq!(captures(&data)[0]["service"], "shop");
     assert_eq!(own_values(&data), own_values(&recorded));
+    // The same is posted by a command, and known again.
+    stdout(&["send", text(&bundle), "--to", &collector.http]);
+    assert_eq!(receipts(&data).len(), 1);
+    assert_eq!(own_values(&data), own_values(&recorded));
     let wrong = [
         "convert",
         text(&recorded),
@@ -299,6 +334,132 @@ fn what_convert_writes_is_an_upload() {
     ];
     let wrong = collected::run(&wrong);
     assert_eq!(wrong.status.code(), Some(2));
+}
+
+/// A profile of ddtrace, of which metrics can be derived.
+fn python() -> Option<Vec<u8>> {
+    corpus::file("datakit/dk_ddtrace_python.pprof")
+}
+
+#[test]
+fn points_of_a_profile_are_kept_and_sent_on() {
+    let Some(python) = python() else { return };
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let (address, posted) = database(&["503 Service Unavailable", "204 No Content"]);
+    let url = format!("http://{address}/write?db=p");
+    let key = scratch.path().join("key");
+    std::fs::write(&key, "Token secret\n").expect("a file");
+    let tags = ["--datakit-tag", "env=test", "--datakit-tag", "zone=b"];
+    let forward = [
+        "--forward-points",
+        &url,
+        "--forward-authorization",
+        text(&key),
+    ];
+    let collector = Collector::start(&data, &[&tags[..], &forward[..]].concat());
+    let http = &collector.http;
+    let parts = [event(1), file(python.clone())];
+    assert_eq!(profile_id(&post(http, "", "b", &parts)), "1-1.0");
+    assert_eq!(profile_id(&post(http, "", "c", &parts)), "1-1.0");
+    let patience = Duration::from_secs(60);
+    let (head, refused) = posted.recv_timeout(patience).expect("points");
+    assert!(head.starts_with("POST /write?db=p HTTP/1.1\r\n"), "{head}");
+    assert!(head.contains("authorization: Token secret\r\n"), "{head}");
+    let (_, taken) = posted.recv_timeout(patience).expect("points again");
+    assert_eq!(refused, taken);
+    let lines: Vec<_> = taken.lines().collect();
+    let [index, metrics] = lines[..] else {
+        panic!("{taken}")
+    };
+    assert!(index.starts_with("profile,"), "{index}");
+    for said in [
+        "env=test,",
+        "zone=b ",
+        "service=shop",
+        "profile_id=\"1-1.0\"",
+        "oss_path=\"[\\\"1-1/datakit/0.http\\\"]\"",
+    ] {
+        assert!(index.contains(said), "{said}: {index}");
+    }
+    assert!(metrics.starts_with("profiling_metrics,"), "{metrics}");
+    assert!(metrics.contains("prof_python_cpu_cores="), "{metrics}");
+    collected::eventually(|| (own_metric(http, "forwarded_profiles_total") == 1).then_some(()));
+    // Anybody can derive them again.
+    let export = |ids: &[&str]| {
+        let args = [
+            &["export", "--points", "--data", text(&data), "-o", "-"],
+            ids,
+        ]
+        .concat();
+        stdout(&args)
+    };
+    assert_eq!(export(&[]), taken);
+    assert_eq!(export(&["1-1.0"]), taken);
+    assert_eq!(export(&["1-1/datakit/0.http"]), taken);
+    // The path leads to the original, over HTTP as well.
+    let original = |id: &str| {
+        let args = ["export", id, "--data", text(&data), "-o", "-"];
+        collected::run(&args).stdout
+    };
+    let kept = original("1-1/datakit/0.http");
+    assert!(kept.ends_with(&multipart("b", &parts)));
+    assert_eq!(original("1-1.0"), kept);
+    let line = "GET /api/v1/captures/1-1/original?part=datakit/0.http";
+    let served = ask(http, &request(http, line, "", b""));
+    assert_eq!(served.status, 200, "{}", served.body);
+    assert!(
+        served.head.contains("application/octet-stream"),
+        "{}",
+        served.head
+    );
+    let end = String::from_utf8_lossy(&multipart("b", &parts)).into_owned();
+    assert!(served.body.contains(end.trim_end()));
+    // One post is a path for every command.
+    let one = format!("{}#1-1.0", text(&data));
+    let whole = format!("{}#1-1", text(&data));
+    let info = |path: &str| stdout(&["top", "--csv", path]);
+    assert_eq!(info(&one), info(&whole));
+    let none = collected::run(&["info", &format!("{}#1-1.7", text(&data))]);
+    assert_eq!(none.status.code(), Some(1));
+    let checked = stdout(&["check", "--json", &one]);
+    let is_sound = |line: &str| line.contains("\"level\":\"info\"");
+    assert!(checked.lines().all(is_sound), "{checked}");
+}
+
+/// Returns a count that is of no listener.
+fn own_metric(http: &str, name: &str) -> u64 {
+    let answer = ask(http, &request(http, "GET /metrics", "", b""));
+    let row = format!("traceloom_{name} ");
+    let value = answer.body.lines().find_map(|line| line.strip_prefix(&row));
+    value.and_then(|value| value.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn a_database_that_does_not_answer_holds_nobody_up() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    // Connections are taken by the system, and nobody reads them.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/write", silent.local_addr().expect("an address"));
+    let collector = Collector::start(&data, &["--forward-points", &url]);
+    let http = &collector.http;
+    let plain = profile(scratch.path(), "main;work 30\n");
+    let began = Instant::now();
+    for sequence in 1..6 {
+        profile_id(&post(
+            http,
+            "",
+            "b",
+            &[event(sequence), file(plain.clone())],
+        ));
+    }
+    assert!(began.elapsed() < Duration::from_secs(20));
+    assert_eq!(own_metric(http, "forward_queue"), 5);
+    assert_eq!(own_metric(http, "forwarded_profiles_total"), 0);
+    assert_eq!(collector.terminate().0, Some(0));
+    let points = stdout(&["export", "--points", "--data", text(&data), "-o", "-"]);
+    assert_eq!(points.lines().count(), 5, "{points}");
 }
 
 #[test]

@@ -493,6 +493,8 @@ fn names_that_clients_send_never_act_on_a_terminal() {
     assert!(listed.contains("FORGED"), "{listed}");
     for args in [
         &["captures", "ls", data, "--json"][..],
+        &["captures", "receipts", data],
+        &["captures", "receipts", data, "--json"],
         &["token", "ls", data],
         &["token", "ls", data, "--json"],
         &["log", "ls", data],

@@ -10,6 +10,29 @@ pub struct Counts {
     listeners: Mutex<BTreeMap<&'static str, Arc<ListenerCounts>>>,
     /// What sealing did, and what is before it.
     pub sealing: SealCounts,
+    /// What became of profiles whose points are sent on.
+    pub forwarding: ForwardCounts,
+}
+
+/// Profiles whose points are sent on to a database.
+#[derive(Debug, Default)]
+pub struct ForwardCounts {
+    /// Profiles that came into the queue.
+    pub queued: Counter,
+    /// Profiles that left it.
+    pub taken: Counter,
+    /// Profiles whose points the database took.
+    pub forwarded: Counter,
+    /// Profiles whose points it did not get, by a word for why.
+    pub lost: CountsByReason,
+}
+
+impl ForwardCounts {
+    /// Returns the number of profiles in the queue, and of those whose points are being sent.
+    #[must_use]
+    pub fn waiting(&self) -> u64 {
+        self.queued.get().saturating_sub(self.taken.get())
+    }
 }
 
 /// Sealing after its last step.

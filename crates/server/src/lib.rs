@@ -19,6 +19,7 @@ mod counts;
 mod datagrams;
 mod error;
 mod files;
+mod forward;
 mod http;
 mod journal;
 mod latencies;
@@ -34,6 +35,7 @@ mod serve;
 mod session_ids;
 mod settings;
 mod stop;
+mod tenants;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -44,14 +46,17 @@ pub use agent_commands::uuid;
 pub use attach::{
     AttachOptions, CommandQueue, Commands, PlayOptions, PlayedTrace, attach, commands, play,
 };
-pub use counts::{Counter, Counts, CountsByReason, ListenerCounts, SealCounts, TlsCounts};
+pub use counts::{
+    Counter, Counts, CountsByReason, ForwardCounts, ListenerCounts, SealCounts, TlsCounts,
+};
 pub use error::Error;
+pub use forward::ForwardOptions;
 pub use http::document as openapi;
 pub use latencies::Latencies;
 pub use log_events::{Level, LogEvent};
 pub use post::{PostOptions, PostRequest, post, post_once};
 pub use push::{PushFile, PushOptions, Pushed, push};
-pub use questions::{Answers, Page, PartOf, Question};
+pub use questions::{Answers, Page, PartOf, ProcessedContent, Question};
 pub use seal::{Request, SealLog, SealRules, Sealer, ask};
 pub use send::{Ledger, SendOptions, Sent, Streams, send};
 pub use serve::serve;

@@ -35,8 +35,8 @@ pub struct PostOptions {
     pub host: String,
     /// How TLS is spoken, where it is.
     pub tls: Option<TlsClient>,
-    /// The token, where one is needed.
-    pub token: Option<String>,
+    /// Scheme and credentials, such as `Bearer TOKEN`, where they are needed.
+    pub authorization: Option<String>,
     /// Time for one request, all tries together.
     pub patience: Duration,
 }
@@ -47,7 +47,7 @@ pub struct PostRequest {
     /// Its path.
     pub path: String,
     /// What its body is.
-    pub content_type: &'static str,
+    pub content_type: String,
     /// Its body.
     pub body: Vec<u8>,
 }
@@ -142,9 +142,9 @@ async fn exchange(
     };
     let mut built = Request::post(&*request.path)
         .header(HOST, &options.host)
-        .header(CONTENT_TYPE, request.content_type);
-    if let Some(token) = &options.token {
-        built = built.header(AUTHORIZATION, format!("Bearer {token}"));
+        .header(CONTENT_TYPE, &*request.content_type);
+    if let Some(authorization) = &options.authorization {
+        built = built.header(AUTHORIZATION, authorization);
     }
     let built = built.body(Full::new(Bytes::from(request.body.clone())));
     let built = built.map_err(|error| Failed::Refused(Error::new(error.to_string())))?;

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use traceloom_analysis::query::Query;
 use traceloom_input::captures::CaptureId;
+use traceloom_input::captures::posts::PostId;
 
 /// A question about the captures of a data folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,8 +22,24 @@ pub enum Question {
     Bytes(PartOf),
     /// The records from an offset on: a JSON object a line.
     Records(PartOf),
-    /// A capture as its sender sent it: an archive.
-    Original(CaptureId),
+    /// A capture as its sender sent it: an archive, or the bytes of one part.
+    Original {
+        /// The capture.
+        id: CaptureId,
+        /// The name of the part.
+        part: Option<String>,
+    },
+    /// The points of profiles: line protocol.
+    Points(Vec<PostId>),
+    /// Traces of Zorka's agents: a JSON object a marked span.
+    Processed {
+        /// The trace; all without it.
+        trace: Option<u128>,
+        /// The span; all without it.
+        span: Option<u64>,
+        /// What is told of each.
+        content: ProcessedContent,
+    },
     /// A capture in another format.
     Converted {
         /// The capture.
@@ -103,6 +121,17 @@ pub enum Question {
     Page(Page, Query),
 }
 
+/// What is told of a marked span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProcessedContent {
+    /// What is said of it.
+    Metadata,
+    /// The calls in it.
+    Tree,
+    /// What each method came to in it.
+    Statistics,
+}
+
 /// A place in the parts of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartOf {
@@ -156,4 +185,27 @@ impl fmt::Debug for Answers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Answers")
     }
+}
+
+/// Bytes that a process which answers may hold.
+const MEMORY: u64 = 4 << 30;
+/// Time for an answer, with the wait for a turn.
+pub(crate) const LONGEST: Duration = Duration::from_secs(120);
+
+/// Bounds what a process that answers takes: it goes before the one that receives, whatever it meets.
+pub(crate) fn bound(id: u32) {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let Ok(id) = i32::try_from(id) else { return };
+    for (resource, most) in [
+        (Resource::Data, MEMORY),
+        (Resource::Cpu, LONGEST.as_secs() * 2),
+    ] {
+        let limit = Rlimit {
+            current: Some(most),
+            maximum: Some(most),
+        };
+        // A system that refuses answers all the same.
+        let _ = prlimit(Pid::from_raw(id), resource, limit);
+    }
+    let _ = std::fs::write(format!("/proc/{id}/oom_score_adj"), "1000");
 }

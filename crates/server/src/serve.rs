@@ -18,6 +18,7 @@ use crate::audit::{Actor, Audit, AuditFile};
 use crate::connection::{Connection, Shared};
 use crate::counts::ListenerCounts;
 use crate::datagrams::DatagramListener;
+use crate::forward::Forwarder;
 use crate::http::{self, Agents, Http, Uploads};
 use crate::journal::Journal;
 use crate::log_events::{EventLog, Level, LogEvent, PrintedEvents};
@@ -290,6 +291,9 @@ impl Collector<'_> {
             agents: Arc::new(Agents::default()),
             live_agents,
             observer: self.observer.clone(),
+            forwarder: self.forwarder(tell.clone())?,
+            input_tags: self.options.input_tags.as_str().into(),
+            tenants: http::tenants(self.options.tenant_bytes),
             bodies: http::room_for_bodies(),
             looks: http::turns_to_look(),
             data: self.options.data.clone(),
@@ -436,6 +440,20 @@ impl Collector<'_> {
             event(&told);
         }
         ended
+    }
+
+    /// Starts what sends points on, if that is asked for.
+    fn forwarder(
+        &self,
+        tell: mpsc::UnboundedSender<Told>,
+    ) -> Result<Option<Arc<Forwarder>>, Error> {
+        let Some((forward, answers)) = self.options.forward.clone().zip(self.options.answers)
+        else {
+            return Ok(None);
+        };
+        let (data, counts) = (self.options.data.clone(), self.counts.clone());
+        let told: crate::forward::Tell = Box::new(move |text| drop(tell.send(Told::Event(text))));
+        Forwarder::start(forward, data, answers, counts, told).map(|one| Some(Arc::new(one)))
     }
 
     /// Returns what the requests of a listener share.

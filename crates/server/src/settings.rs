@@ -8,6 +8,7 @@ use traceloom_formats::protocol::Protocol;
 use traceloom_input::captures::DataFolder;
 
 use crate::Error;
+use crate::forward::ForwardOptions;
 use crate::log_events::Level;
 use crate::questions::Answers;
 use crate::seal::SealRules;
@@ -29,8 +30,14 @@ pub struct Options {
     pub otlp_grpc: Option<HttpOptions>,
     /// Bytes that an upload may have.
     pub upload_bytes: u64,
-    /// Who answers questions about what was received.
+    /// Tags that Datakit's input sets on every profile, over those of its sender, such as `env:prod,zone:b`.
+    pub input_tags: String,
+    /// Where points of Datakit's profiles are sent on to.
+    pub forward: Option<ForwardOptions>,
+    /// Who answers questions about what was received, and derives points.
     pub answers: Option<Answers>,
+    /// Bytes that senders with one token may post in a minute; unlimited without.
+    pub tenant_bytes: Option<u64>,
     /// It may listen where other machines reach it, although senders do not say who they are.
     pub allow_remote: bool,
     /// Connections at a time.

@@ -395,7 +395,8 @@ impl Agent {
 
     /// Asks for a session as agents did that did not make their own.
     async fn open(&mut self, generation: AgentGeneration) -> Result<String, String> {
-        let key = self.options.to.token.clone().unwrap_or_default();
+        let key = self.options.to.authorization.as_deref().unwrap_or_default();
+        let key = key.trim_start_matches("Bearer ").to_owned();
         let failed = |refused: Refused| format!("no session: {}", refused.sentence);
         if generation == AgentGeneration::Zico {
             let id = format!("{:032x}", random()?);
@@ -442,8 +443,8 @@ impl Agent {
         for (name, value) in headers {
             request = request.header(*name, value);
         }
-        if let Some(token) = &self.options.to.token {
-            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        if let Some(authorization) = &self.options.to.authorization {
+            request = request.header(AUTHORIZATION, authorization);
         }
         let request = request
             .body(Full::new(Bytes::from(body)))

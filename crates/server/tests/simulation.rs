@@ -1,6 +1,6 @@
 //! Senders, sessions and the log on a machine that stops between any two operations of its disk.
 //!
-//! A seed decides everything: what CDT agents, Heph senders and uploads send and when, how bytes are cut on their way, when
+//! A seed decides everything: what CDT agents, Heph senders, uploads and posts send and when, how bytes are cut on their way, when
 //! groups are committed and captures sealed, by how many years the clock steps, which operation of the disk fails or stops
 //! the machine, and what of the unsynced bytes survives. Then the captures are held against what the agents were told. `TRACELOOM_SIMULATION_SEEDS` runs more of them,
 //! `TRACELOOM_SIMULATION_SEED` one.
@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use traceloom_formats::protocol::{Entry, Identity, Protocol, Sender, Session, SessionOptions};
 use traceloom_formats::{Part, cdt, heph};
-use traceloom_input::captures::upload::{DATA, INSTANCE, NAME, UPLOAD};
+use traceloom_input::captures::posts::{DATAKIT, Mark, PostId, Receipt};
+use traceloom_input::captures::upload::{DATA, INSTANCE, MARK, NAME, REPEAT, UPLOAD};
 use traceloom_input::captures::{
     Capture, CaptureDisks, CaptureId, Captures, EVENTS, Event, Manifests,
 };
@@ -70,13 +71,16 @@ enum Kind {
     Heph,
     /// A client that is told how much of its file is safe.
     Upload,
+    /// A client whose posts are safe as a whole or not at all.
+    Post,
 }
 
 impl Kind {
     fn of(random: &mut Random) -> Self {
-        match random.below(4) {
+        match random.below(5) {
             0 => Self::Heph,
             1 => Self::Upload,
+            2 => Self::Post,
             _ => Self::Cdt,
         }
     }
@@ -85,7 +89,17 @@ impl Kind {
         match self {
             Self::Cdt => Some(&cdt::PROTOCOL),
             Self::Heph => Some(&heph::PROTOCOL),
-            Self::Upload => None,
+            Self::Upload | Self::Post => None,
+        }
+    }
+
+    /// Returns the number of the protocol that captures of it have.
+    fn number(self) -> u8 {
+        match self {
+            Self::Post => DATAKIT.number,
+            _ => self
+                .protocol()
+                .map_or(UPLOAD.number, |protocol| protocol.captures.number),
         }
     }
 
@@ -104,6 +118,8 @@ impl Kind {
             ],
             Self::Heph => vec![part("trace.heph", Some(&heph::FORMAT))],
             Self::Upload => vec![part("upload/file", None)],
+            // As many as are posted.
+            Self::Post => Vec::new(),
         }
     }
 }
@@ -126,6 +142,12 @@ struct Pair {
     n_pending_bytes: u64,
     /// Bytes of data that were committed.
     n_safe_bytes: u64,
+    /// Bytes of each post that was committed, and how many came again.
+    posts: Vec<u64>,
+    n_repeats: u64,
+    /// The same of the group that is not committed.
+    pending_posts: Vec<u64>,
+    n_pending_repeats: u64,
 }
 
 type Pending = Vec<(u64, u32, u8, Vec<u8>)>;
@@ -146,7 +168,7 @@ impl Pair {
         };
         let protocol = kind.protocol();
         let opened = Event::Opened {
-            protocol: protocol.map_or(UPLOAD.number, |protocol| protocol.captures.number),
+            protocol: kind.number(),
             at_ns,
             peer: String::new(),
         };
@@ -158,6 +180,10 @@ impl Pair {
             pending.push((id.session(), 0, INSTANCE, who));
             pending.push((id.session(), 0, NAME, b"file".to_vec()));
             n_pending = 2;
+        }
+        if kind == Kind::Post {
+            let who = instance.clone().into_bytes();
+            pending.push((id.session(), 0, INSTANCE, who));
         }
         let ends = protocol.map(|protocol| {
             let sender = (protocol.sender)(&identity, &kind.parts()).expect("streams");
@@ -177,11 +203,18 @@ impl Pair {
             n_pending,
             n_pending_bytes: 0,
             n_safe_bytes: 0,
+            posts: Vec::new(),
+            n_repeats: 0,
+            pending_posts: Vec::new(),
+            n_pending_repeats: 0,
         }
     }
 
     /// The sender produces bytes of a part.
     fn produce(&mut self, random: &mut Random) {
+        if self.put.is_empty() {
+            return;
+        }
         let part = random.below(self.put.len() as u64) as usize;
         let length = 1 + random.below(2_500) as usize;
         let bytes = source(&self.instance, part, self.put[part] + length);
@@ -197,6 +230,9 @@ impl Pair {
 
     /// Some bytes reach the collector; its group has room for `room` entries.
     fn receive(&mut self, random: &mut Random, pending: &mut Pending, room: usize) {
+        if self.kind == Kind::Post {
+            return self.post(random, pending, room);
+        }
         if let Some((sender, _)) = &mut self.ends {
             self.wire.extend(sender.output());
             sender.sent(sender.output().len());
@@ -229,6 +265,39 @@ impl Pair {
         self.window.drain(..used);
     }
 
+    /// A post reaches the collector, or one that is there already comes again.
+    fn post(&mut self, random: &mut Random, pending: &mut Pending, room: usize) {
+        let id = self.id.session();
+        if pending.len() + 3 > room {
+            return;
+        }
+        if !self.posts.is_empty() && random.below(4) == 0 {
+            let receipt = Receipt {
+                at_ns: 0,
+                original: PostId {
+                    capture: self.id,
+                    number: 0,
+                },
+                peer: String::new(),
+            };
+            pending.push((id, 0, REPEAT, receipt.encode()));
+            self.n_pending_repeats += 1;
+            return;
+        }
+        let number = self.posts.len() + self.pending_posts.len();
+        let bytes = source(&self.instance, number, 1 + random.below(2_500) as usize);
+        let mark = Mark {
+            at_ns: 0,
+            identity: [number as u8; 32],
+        };
+        self.pending_posts.push(bytes.len() as u64);
+        let number = number as u32;
+        let name = format!("{number}.http").into_bytes();
+        for (kind, bytes) in [(NAME, name), (DATA, bytes), (MARK, mark.encode())] {
+            pending.push((id, number, kind, bytes));
+        }
+    }
+
     /// Some answers reach the sender.
     fn answer(&mut self, random: &mut Random) -> Result<(), String> {
         let Some((sender, session)) = &mut self.ends else {
@@ -248,6 +317,8 @@ impl Pair {
     fn commit(&mut self) {
         self.n_kept += std::mem::take(&mut self.n_pending);
         self.n_safe_bytes += std::mem::take(&mut self.n_pending_bytes);
+        self.posts.append(&mut self.pending_posts);
+        self.n_repeats += std::mem::take(&mut self.n_pending_repeats);
         if let Some((_, session)) = &mut self.ends {
             session.durable(self.n_kept);
         }
@@ -273,6 +344,7 @@ impl Pair {
     fn safe(&self) -> Vec<u64> {
         match &self.ends {
             Some((sender, _)) if self.kind == Kind::Cdt => sender.acknowledged().to_vec(),
+            _ if self.kind == Kind::Post => self.posts.clone(),
             _ => vec![self.n_safe_bytes],
         }
     }
@@ -341,8 +413,8 @@ impl SealLog for WrittenLog {
     }
 }
 
-/// What is safe of each sender: bytes of each part.
-type Told = BTreeMap<CaptureId, (Kind, String, Vec<u64>)>;
+/// What is safe of each sender: bytes of each part, and receipts.
+type Told = BTreeMap<CaptureId, (Kind, String, Vec<u64>, u64)>;
 
 /// A clock that is set now and then.
 struct Clock(i64);
@@ -455,7 +527,7 @@ fn start(
         // An agent that is told no ends; what it was told before counts.
         let _ = (0..4).try_for_each(|_| pair.answer(random));
         let safe = pair.safe();
-        told.insert(pair.id, (pair.kind, pair.instance, safe));
+        told.insert(pair.id, (pair.kind, pair.instance, safe, pair.n_repeats));
     }
     Ok(())
 }
@@ -467,13 +539,17 @@ fn compare(disk: &Simulated, told: &Told) -> Result<(), String> {
         opened.map_err(|error| format!("the log cannot be read: {error}"))?;
     let captures = Captures::of(&snapshot, recovered, false, &disks(disk));
     let captures = captures.map_err(|error| error.to_string())?;
-    for (id, (kind, instance, safe)) in told {
+    for (id, (kind, instance, safe, n_repeats)) in told {
         for (part, &safe) in safe.iter().enumerate().filter(|(_, n)| **n > 0) {
-            let name = &kind.parts()[part].name;
+            let name = match kind {
+                Kind::Post => format!("datakit/{part}.http"),
+                _ => kind.parts()[part].name.clone(),
+            };
+            let name = &name;
             let is_of = |capture: &&Capture| match kind {
                 // A trace does not say who sends it.
                 Kind::Heph => capture.id == *id,
-                Kind::Cdt | Kind::Upload => capture.identity.instance == *instance,
+                _ => capture.identity.instance == *instance,
             };
             let mut found = captures.list.iter().filter(is_of);
             let (Some(capture), None) = (found.next(), found.next()) else {
@@ -494,13 +570,20 @@ fn compare(disk: &Simulated, told: &Told) -> Result<(), String> {
             });
             copied.map_err(|error| error.to_string())?;
             let there = bytes.len();
-            if (there as u64) < safe {
+            let is_cut = *kind == Kind::Post && there as u64 != safe;
+            if (there as u64) < safe || is_cut {
                 return Err(format!(
                     "{instance} {name}: {there} of {safe} bytes are there"
                 ));
             }
             if bytes != source(instance, part, there) {
                 return Err(format!("{instance} {name} has other bytes than were sent"));
+            }
+            if (capture.receipts.len() as u64) < *n_repeats {
+                return Err(format!(
+                    "{instance}: {} of {n_repeats} receipts",
+                    capture.receipts.len()
+                ));
             }
         }
     }
@@ -520,7 +603,7 @@ fn play(seed: u64, disk: &Simulated) -> Result<u64, String> {
     start(disk, &mut random, &mut told, false)?;
     disk.restart(Survivors::None);
     compare(disk, &told)?;
-    Ok(told.values().flat_map(|(_, _, safe)| safe).sum())
+    Ok(told.values().flat_map(|(_, _, safe, _)| safe).sum())
 }
 
 fn set(name: &str) -> Option<u64> {

@@ -67,6 +67,10 @@ impl Served {
         format!("cdt://{}", self.cdt)
     }
 
+    pub(super) fn http(&self) -> &str {
+        &self.http
+    }
+
     pub(super) fn sample(&self) -> Result<Sample, String> {
         let metrics = self.metrics()?;
         let value = |name: &str| {

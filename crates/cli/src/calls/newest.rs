@@ -61,9 +61,8 @@ impl NewestFirst {
             }
             let (now, later) = rest.split_at(at_a_time.min(rest.len()));
             (rest, at_a_time) = (later, at_a_time * 2);
-            let ids: Vec<String> = now.iter().map(|entry| entry.id.to_string()).collect();
-            let path = format!("{}#{}", self.chosen.folder.display(), ids.join(","));
-            let input = inputs.open_path(1, &path)?;
+            let ids: Vec<_> = now.iter().map(|entry| entry.id).collect();
+            let input = inputs.open_path(1, &self.chosen.path(&ids))?;
             let notes = input.read(|recording| {
                 let mut table = CallTable::new(query.clone());
                 let notes = recording.lower(&mut table)?;

@@ -1,6 +1,7 @@
 //! A running collector, and what tests of it share.
 #![allow(dead_code, reason = "not every test needs everything")]
 
+pub mod database;
 pub mod http;
 pub mod profiles;
 

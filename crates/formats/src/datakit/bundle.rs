@@ -12,7 +12,7 @@ use super::grouping::{file_name, folder, is_attachment, is_config, is_metadata, 
 use super::http;
 use super::ingest;
 use super::merge::{BundleTracks, RowEdit, merge};
-use super::metadata::Metadata;
+use super::metadata::{INPUT_TAGS, Metadata};
 use super::sample_labels::SampleLabels;
 use super::{EVENT, INGEST};
 use crate::codec::whole;
@@ -147,7 +147,7 @@ impl Bundle<'_> {
     /// which parts were metadata, and what is wrong with them.
     fn metadata(&self) -> Result<(Metadata, Vec<usize>, Vec<Note>), Error> {
         let mut found: Vec<(u8, usize, Metadata)> = Vec::new();
-        let mut notes = Vec::new();
+        let (mut notes, mut input_tags) = (Vec::new(), Vec::new());
         for (at, part) in self.source.parts().iter().enumerate() {
             let Some(format) = part.format.filter(|_| is_metadata(part)) else {
                 continue;
@@ -158,6 +158,7 @@ impl Bundle<'_> {
             } else {
                 let mut metadata = Metadata::default();
                 for message in &http::messages(&bytes) {
+                    input_tags.extend(message.header(INPUT_TAGS).map(str::to_owned));
                     if ingest::is_ingest(message) {
                         metadata.fill_from(ingest::metadata(message));
                         let of_part = |note: Note| Note {
@@ -178,6 +179,9 @@ impl Bundle<'_> {
         let mut all = Metadata::default();
         for (_, _, metadata) in found {
             all.fill_from(metadata);
+        }
+        for tags in &input_tags {
+            all.set_tags(tags);
         }
         Ok((all, documents, notes))
     }

@@ -4,7 +4,7 @@
 use traceloom_model::{Limits, Note};
 
 use super::http::{HttpMessage, query};
-use super::members::member;
+use super::members::{member, request_head};
 use super::metadata::{Metadata, unix};
 use crate::text::json::{Document, JsonLayout, JsonReader, Kind, Value};
 use crate::{Confidence, Format, Member, Probe, damage};
@@ -242,12 +242,7 @@ pub(super) fn members(message: &HttpMessage<'_>) -> Vec<Member> {
     let query = Query::of(message);
     let mut members = Vec::new();
     if !message.head.is_empty() {
-        let head = message.head.end - message.head.start;
-        let pieces = vec![(
-            message.head.start as u64,
-            u32::try_from(head).unwrap_or(u32::MAX),
-        )];
-        members.push(member("request", pieces));
+        members.push(request_head(message));
     }
     if is_refused(message) {
         return members;

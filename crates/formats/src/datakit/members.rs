@@ -7,6 +7,7 @@ use traceloom_model::Limits;
 use super::grouping::is_attachment;
 use super::http::{BodyPart, HttpMessage, messages};
 use super::ingest;
+use super::metadata::INPUT_TAGS;
 use super::push::is_push;
 use crate::codec::whole;
 use crate::{Error, Member, Pull};
@@ -79,9 +80,13 @@ fn of_message(message: &HttpMessage<'_>) -> Vec<Member> {
         return ingest::members(message);
     }
     let mut members = Vec::new();
+    if message.header(INPUT_TAGS).is_some() {
+        members.push(request_head(message));
+    }
     if message.parts.is_empty() && !message.body.is_empty() && message.is_multipart() {
         // Compressed as a whole: its files are found where it is opened (Content-Encoding).
-        return vec![member("body", message.place(&(0..message.body.len())))];
+        members.push(member("body", message.place(&(0..message.body.len()))));
+        return members;
     }
     let values: Vec<&BodyPart<'_>> = message.parts.iter().filter(|part| !is_file(part)).collect();
     if !values.is_empty() {
@@ -111,6 +116,13 @@ fn of_message(message: &HttpMessage<'_>) -> Vec<Member> {
 /// Attachments have file names; `event` does not always.
 fn is_file(part: &BodyPart<'_>) -> bool {
     part.file.is_some() || matches!(part.name.as_ref(), "event" | "event.json")
+}
+
+/// Returns the head of a request as a member.
+pub(super) fn request_head(message: &HttpMessage<'_>) -> Member {
+    let head = message.head.end - message.head.start;
+    let length = u32::try_from(head).unwrap_or(u32::MAX);
+    member("request", vec![(message.head.start as u64, length)])
 }
 
 pub(super) fn member(name: &str, pieces: Vec<(u64, u32)>) -> Member {

@@ -40,6 +40,10 @@ fn tag_texts(text: &str) -> impl Iterator<Item = (String, String)> {
         })
 }
 
+/// The header in which a collector keeps tags of its own with a request: they replace those of the sender, as Datakit's
+/// input has it (SPEC.md §5).
+pub const INPUT_TAGS: &str = "x-datakit-input-tags";
+
 /// Keys of `event.json` that are no tags.
 const DOCUMENT_KEYS: [&str; 3] = ["attachments", "tags_profiler", "sub_custom_tags"];
 
@@ -117,6 +121,13 @@ impl Metadata {
     pub fn fill(&mut self, key: &str, value: String) {
         if self.get(key).is_empty() && !value.is_empty() {
             self.set(key, value);
+        }
+    }
+
+    /// Sets the tags of a text such as `env:prod,zone:b`, replacing what there is.
+    pub(super) fn set_tags(&mut self, text: &str) {
+        for (key, value) in tag_texts(text) {
+            self.set(&key, value);
         }
     }
 

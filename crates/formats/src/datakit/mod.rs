@@ -41,7 +41,7 @@ pub use crate::points::{
     model_unit, parse_unit, profiles, value_names,
 };
 pub use ingest::{CONFIG, IngestHead};
-pub use metadata::Metadata;
+pub use metadata::{INPUT_TAGS, Metadata};
 pub use push::{PushProfile, PushRequest, PushSeries};
 pub use upload::{Upload, UploadPart};
 

@@ -81,9 +81,10 @@ pub const FORMAT: Format = Format {
         Variant::of("samples", "samples as points"),
         Variant::of("events", "events as points, not in a profile"),
         Variant::of("metrics", "metrics alone"),
+        Variant::of("with-metrics", "metrics beside everything else"),
         Variant::of(
             "FACT=TEXT",
-            "what points say of service, host, env, version, language, format or profile_id; all of these with \
+            "what points say of service, host, env, version, language, format, profile_id or oss_path; all of these with \
              commas between them",
         ),
     ]),

@@ -19,6 +19,8 @@ struct Choice {
     unit: TimeUnit,
     samples: bool,
     metrics: bool,
+    /// Points of metrics beside the others.
+    with_metrics: bool,
     events: bool,
     /// Facts to use where a recording has none: `service=shop`.
     facts: Facts,
@@ -39,13 +41,14 @@ impl Choice {
                 "ns" => choice.unit = TimeUnit::Nanos,
                 "samples" => choice.samples = true,
                 "metrics" => choice.metrics = true,
+                "with-metrics" => choice.with_metrics = true,
                 "events" => choice.events = true,
                 other => {
                     if choice.facts.take(other) {
                         continue;
                     }
-                    let known = "influx, guance, us, ns, samples, metrics, events, and service=TEXT, host=, env=, \
-                                 version=, language=, format=, profile_id=";
+                    let known = "influx, guance, us, ns, samples, metrics, with-metrics, events, and \
+                                 service=TEXT, host=, env=, version=, language=, format=, profile_id=, oss_path=";
                     let text = format!("line-protocol has no variant `{other}`; there are {known}");
                     return Err(Error::usage(text));
                 }
@@ -308,11 +311,13 @@ fn unit_word(unit: Unit) -> &'static str {
 
 impl Target for LineTarget<'_> {
     fn finish(&mut self) -> Result<(), Error> {
-        let points = if self.choice.metrics {
-            metric_points(self.digest.recording())
-        } else {
-            self.index_points()
-        };
+        let mut points = Vec::new();
+        if !self.choice.metrics {
+            points.extend(self.index_points());
+        }
+        if self.choice.metrics || self.choice.with_metrics {
+            points.extend(metric_points(self.digest.recording()));
+        }
         for point in points {
             if self.point(point).is_break() {
                 break;

@@ -4,7 +4,7 @@ use super::Profile;
 use crate::Error;
 
 /// Facts that may be given.
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 8] = [
     "service",
     "host",
     "env",
@@ -12,6 +12,7 @@ const NAMES: [&str; 7] = [
     "language",
     "format",
     "profile_id",
+    "oss_path",
 ];
 
 /// Given facts, by name.
@@ -30,7 +31,7 @@ impl Facts {
             if !facts.take(word) {
                 let text = format!(
                     "{format} has no variant `{word}`; there are service=TEXT, host=, env=, version=, language=, format=, \
-                     profile_id="
+                     profile_id=, oss_path="
                 );
                 return Err(Error::usage(text));
             }
@@ -50,6 +51,12 @@ impl Facts {
     /// Fills in what a profile does not say.
     pub(crate) fn fill(&self, profile: &mut Profile) {
         for (fact, value) in &self.0 {
+            if fact == "oss_path" {
+                if profile.oss_path.is_empty() {
+                    profile.oss_path.push(value.clone());
+                }
+                continue;
+            }
             let slot = match fact.as_str() {
                 "service" => &mut profile.service,
                 "host" => &mut profile.host,

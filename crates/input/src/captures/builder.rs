@@ -4,8 +4,8 @@ use traceloom_formats::PROTOCOLS;
 use traceloom_formats::protocol::{Assemble, CaptureRules, Entry, Identity};
 use traceloom_log::{Position, Record};
 
-use super::posts::SENDERS;
-use super::upload::UPLOAD;
+use super::posts::{Receipt, SENDERS, is_posts};
+use super::upload::{REPEAT, UPLOAD};
 use super::{
     CaptureId, ContextEntry, EVENTS, Event, Manifest, ManifestPart, SealReason, SessionEnd,
 };
@@ -34,6 +34,8 @@ pub struct CaptureBuilder {
     pub(super) doubts: Vec<String>,
     /// What is not sealed, for each part: places of its units, and bytes.
     pub(super) parts: Vec<UnsealedPart>,
+    /// Posts that came again.
+    pub(super) receipts: Vec<Receipt>,
     /// Entries that are no data and not sealed.
     context: Vec<ContextEntry>,
     /// Position of the first record that is not sealed.
@@ -76,6 +78,7 @@ impl CaptureBuilder {
             closed: None,
             doubts: Vec::new(),
             parts: Vec::new(),
+            receipts: Vec::new(),
             context: Vec::new(),
             first_unsealed: None,
             n_unsealed: 0,
@@ -88,6 +91,7 @@ impl CaptureBuilder {
         let mut builder = Self::new(manifest.id);
         builder.open(manifest.protocol, manifest.opened_ns, &manifest.peer);
         for entry in &manifest.context {
+            builder.receive(entry.kind, &entry.bytes);
             if let Some(assemble) = &mut builder.assemble {
                 assemble.take(&Entry {
                     stream: entry.stream,
@@ -142,6 +146,7 @@ impl CaptureBuilder {
                 return;
             }
         }
+        self.receive(record.kind, record.bytes);
         // Of data, only that it began a part is needed again, unless its bytes are in doubt.
         let bytes = match part.is_some() && !doubted {
             true => Vec::new(),
@@ -152,6 +157,14 @@ impl CaptureBuilder {
             kind: record.kind,
             bytes,
         });
+    }
+
+    /// Takes the receipt of a post that came again.
+    fn receive(&mut self, kind: u8, bytes: &[u8]) {
+        let holds_posts = self.protocol.is_some_and(|rules| is_posts(rules.number));
+        if holds_posts && kind == REPEAT {
+            self.receipts.extend(Receipt::decode(bytes));
+        }
     }
 
     fn event(&mut self, position: Position, record: &Record<'_>) {
@@ -276,6 +289,8 @@ impl CaptureBuilder {
             parts: listed.collect(),
             context: std::mem::take(&mut self.context),
         };
+        // Those that are sealed are in the manifest.
+        self.receipts.clear();
         self.sealed_end = end;
         self.first_unsealed = None;
         self.n_unsealed = 0;

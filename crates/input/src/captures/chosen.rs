@@ -1,16 +1,20 @@
 //! Some captures of a data folder, as a path names them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use super::posts::PostId;
 use super::{CaptureId, DataFolder};
 
-/// What `DATA#1-7,1-9` names: a data folder, and captures of it.
+/// What `DATA#1-7,1-9.3` names: a data folder, captures of it, and posts of captures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChosenCaptures {
     /// The data folder.
     pub folder: PathBuf,
     /// The ids, in the order in which they were given.
     pub ids: Vec<CaptureId>,
+    /// The posts that are meant of captures that are not meant as a whole.
+    posts: BTreeMap<CaptureId, BTreeSet<u32>>,
 }
 
 impl ChosenCaptures {
@@ -22,10 +26,53 @@ impl ChosenCaptures {
         if Path::new(path).exists() || !DataFolder::is_at(&folder) {
             return None;
         }
-        let ids: Result<Vec<CaptureId>, _> = ids.split(',').map(str::parse).collect();
-        Some(Self {
+        let mut chosen = Self::whole(folder, Vec::new());
+        let mut whole = BTreeSet::new();
+        for id in ids.split(',') {
+            let (capture, post) = match id.parse::<PostId>() {
+                Ok(post) => (post.capture, Some(post.number)),
+                Err(_) => (id.parse::<CaptureId>().ok()?, None),
+            };
+            if !chosen.ids.contains(&capture) {
+                chosen.ids.push(capture);
+            }
+            match post {
+                Some(number) => drop(chosen.posts.entry(capture).or_default().insert(number)),
+                None => drop(whole.insert(capture)),
+            }
+        }
+        chosen.posts.retain(|capture, _| !whole.contains(capture));
+        Some(chosen)
+    }
+
+    /// Chooses whole captures.
+    #[must_use]
+    pub fn whole(folder: PathBuf, ids: Vec<CaptureId>) -> Self {
+        Self {
             folder,
-            ids: ids.ok()?,
-        })
+            ids,
+            posts: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the path that names these captures of the chosen ones, with the posts that are meant of them.
+    #[must_use]
+    pub fn path(&self, ids: &[CaptureId]) -> String {
+        let mut names = Vec::new();
+        for &capture in ids {
+            match self.posts.get(&capture) {
+                None => names.push(capture.to_string()),
+                Some(posts) => names.extend(posts.iter().map(|&number| {
+                    let post = PostId { capture, number };
+                    post.to_string()
+                })),
+            }
+        }
+        format!("{}#{}", self.folder.display(), names.join(","))
+    }
+
+    /// Returns the posts that are meant of a capture; `None` where all of it is.
+    pub(crate) fn posts(&self, capture: CaptureId) -> Option<&BTreeSet<u32>> {
+        self.posts.get(&capture)
     }
 }

@@ -3,8 +3,12 @@
 //! A post is stored in one group of the log, so that a crash leaves all of it or nothing: its name, its bytes, and a *mark*, by
 //! which the same post is known when it comes again. A repeat leaves a receipt and no bytes.
 
+use std::fmt;
+use std::str::FromStr;
+
 use traceloom_formats::protocol::CaptureRules;
 
+use super::CaptureId;
 use super::upload::{Files, UPLOAD};
 
 /// Profiles as Datakit's agents send them.
@@ -60,6 +64,84 @@ pub fn is_posts(number: u8) -> bool {
 #[must_use]
 pub fn are_lines(number: u8) -> bool {
     number == ZORKA.number
+}
+
+/// A post by its capture and its number there, such as `1-7.3`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PostId {
+    /// The capture.
+    pub capture: CaptureId,
+    /// Its number in the capture, from 0.
+    pub number: u32,
+}
+
+impl PostId {
+    /// Returns the number of the post that a part of a capture is, or is a member of: `datakit/3.http` and
+    /// `datakit/3.http/auto.pprof` are 3.
+    #[must_use]
+    pub fn number_of(part: &str) -> Option<u32> {
+        let file = part.split('/').nth(1)?;
+        let (number, _) = file.split_once('.')?;
+        number.parse().ok()
+    }
+}
+
+impl fmt::Display for PostId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.capture, self.number)
+    }
+}
+
+impl FromStr for PostId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed = text.split_once('.').and_then(|(capture, number)| {
+            let (capture, number) = (capture.parse().ok()?, number.parse().ok()?);
+            let post = Self { capture, number };
+            (post.to_string() == text).then_some(post)
+        });
+        parsed.ok_or_else(|| format!("`{text}` is no id of a post, such as 1-7.3"))
+    }
+}
+
+/// What is kept of a post that came again: it was answered as the original was, and not stored again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// When it came, in Unix nanoseconds of the collector's clock.
+    pub at_ns: i64,
+    /// The post that it repeats.
+    pub original: PostId,
+    /// Address that it came from.
+    pub peer: String,
+}
+
+impl Receipt {
+    /// Returns the bytes of the entry.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.at_ns.to_le_bytes().to_vec();
+        bytes.extend(self.original.capture.session().to_le_bytes());
+        bytes.extend(self.original.number.to_le_bytes());
+        bytes.extend(self.peer.bytes());
+        bytes
+    }
+
+    /// Reads an entry; `None` for one that this program does not know.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (at_ns, bytes) = bytes.split_first_chunk()?;
+        let (session, bytes) = bytes.split_first_chunk()?;
+        let (number, peer) = bytes.split_first_chunk()?;
+        Some(Self {
+            at_ns: i64::from_le_bytes(*at_ns),
+            original: PostId {
+                capture: CaptureId::of_session(u64::from_le_bytes(*session)),
+                number: u32::from_le_bytes(*number),
+            },
+            peer: String::from_utf8_lossy(peer).into_owned(),
+        })
+    }
 }
 
 /// What a post is known by when it comes again.

@@ -11,6 +11,7 @@ use traceloom_formats::{info, warn};
 use traceloom_log::{Position, Recovered, Snapshot};
 use traceloom_model::Note;
 
+use super::posts::Receipt;
 use super::{
     CaptureBuilder, CaptureDisks, CapturedBytes, DataFolder, Manifest, Manifests, SessionEnd,
 };
@@ -102,6 +103,8 @@ pub struct Capture {
     pub parts: Vec<CapturePart>,
     /// Commands that its sender was asked to carry out.
     pub commands: Vec<AgentCommand>,
+    /// Posts that came again, and were not stored again.
+    pub receipts: Vec<Receipt>,
     /// What was not understood, a sentence each.
     pub doubts: Vec<String>,
 }
@@ -266,7 +269,7 @@ impl CaptureBuilder {
     ) -> Capture {
         let names = self.part_names();
         let identity = self.identity();
-        let mut doubts = self.doubts;
+        let (mut doubts, receipts) = (self.doubts, self.receipts);
         let mut commands = Vec::new();
         if let Some(assemble) = &self.assemble {
             doubts.extend_from_slice(assemble.doubts());
@@ -314,6 +317,7 @@ impl CaptureBuilder {
             pinned: self.pinned,
             parts,
             commands,
+            receipts,
             doubts,
         }
     }

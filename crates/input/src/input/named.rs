@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use traceloom_formats::damage;
 
+use crate::captures::posts::PostId;
 use crate::captures::{CaptureId, ChosenCaptures};
 use crate::intake::Intake;
 use crate::spool::Spool;
@@ -53,25 +54,29 @@ fn opened_if_possible(
 
 /// Takes in the captures that a path names.
 pub(super) fn chosen_parts(chosen: &ChosenCaptures, intake: &Arc<Intake>) -> Result<Named, Error> {
-    captured_parts(&chosen.folder, Some(&chosen.ids), intake)
+    captured_parts(&chosen.folder, Some(chosen), intake)
 }
 
 /// Takes in captures of a collector's data folder, all unless some are `chosen`, those too that are being sent.
 fn captured_parts(
     folder: &Path,
-    chosen: Option<&[CaptureId]>,
+    chosen: Option<&ChosenCaptures>,
     intake: &Arc<Intake>,
 ) -> Result<Named, Error> {
     let path = folder.display().to_string();
     let folder = captures::DataFolder::open(folder)?;
     let mut captures = captures::Captures::read(&folder)?;
-    if let Some(ids) = chosen {
+    if let Some(chosen) = chosen {
+        let ids = &chosen.ids;
         let has = |id: &CaptureId| captures.list.iter().any(|capture| capture.id == *id);
         if let Some(missing) = ids.iter().find(|id| !has(id)) {
             let text = format!("there is no capture {missing}; `traceloom captures ls` lists them");
             return Err(Error::about(&path, text));
         }
         captures.list.retain(|capture| ids.contains(&capture.id));
+        for capture in &mut captures.list {
+            only_posts(chosen, capture).map_err(|text| Error::about(&path, text))?;
+        }
     }
     let spool = Spool::Captures(captures.bytes.clone());
     let whole = StoredBytes::new(path.clone(), Store::Spooled(spool.clone()), spool.size());
@@ -107,6 +112,27 @@ fn captured_parts(
         }
     }
     Ok(parts)
+}
+
+/// Leaves the posts of a capture that are meant, where it is not meant as a whole.
+fn only_posts(chosen: &ChosenCaptures, capture: &mut captures::Capture) -> Result<(), String> {
+    let Some(posts) = chosen.posts(capture.id) else {
+        return Ok(());
+    };
+    let number = |part: &captures::CapturePart| PostId::number_of(&part.name);
+    let has = |wanted: &u32| {
+        capture
+            .parts
+            .iter()
+            .any(|part| number(part) == Some(*wanted))
+    };
+    if let Some(missing) = posts.iter().find(|wanted| !has(wanted)) {
+        return Err(format!("capture {} has no post {missing}", capture.id));
+    }
+    capture
+        .parts
+        .retain(|part| number(part).is_some_and(|number| posts.contains(&number)));
+    Ok(())
 }
 
 pub(super) fn file_parts(

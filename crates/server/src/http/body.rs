@@ -6,11 +6,12 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt as _;
-use tokio::sync::SemaphorePermit;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::sync::{OwnedSemaphorePermit, SemaphorePermit};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use traceloom_input::Wrapper;
 
 use super::failure::{Failure, refused};
+use super::sender::tenant;
 use super::{BODY_IDLE, Http};
 
 /// Bytes of all bodies that are being received, in KiB.
@@ -31,19 +32,31 @@ const MOST_DECODED: u64 = 256 << 20;
 /// Decoded bytes that are kept in memory.
 const MOST_IN_MEMORY: u64 = 64 << 20;
 
-/// A body, and the room that it takes.
+/// A body, and the room that it takes: of its tenant's, and of all.
 pub(super) struct Received<'h> {
     pub(super) bytes: Vec<u8>,
-    _room: Vec<SemaphorePermit<'h>>,
+    _room: Vec<(OwnedSemaphorePermit, SemaphorePermit<'h>)>,
 }
 
-/// Reads a body to its end.
+/// Reads a body to its end, of who the token of its request says.
 pub(super) async fn receive<'h>(
     http: &'h Http,
+    headers: &HeaderMap,
+    body: Body,
+    most: usize,
+) -> Result<Received<'h>, Failure> {
+    receive_of(http, &tenant(http, headers), headers, body, most).await
+}
+
+/// Reads a body of a tenant to its end.
+pub(super) async fn receive_of<'h>(
+    http: &'h Http,
+    tenant: &str,
     headers: &HeaderMap,
     mut body: Body,
     most: usize,
 ) -> Result<Received<'h>, Failure> {
+    let tenant = http.tenants.find(tenant);
     let length = headers.get(header::CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     check(length.unwrap_or(0), most)?;
@@ -61,8 +74,13 @@ pub(super) async fn receive<'h>(
         };
         check(bytes.len() + new.len(), most)?;
         while room.len() * STEP_KIB as usize * 1024 < bytes.len() + new.len() {
-            let step = timeout(PATIENCE, http.bodies.acquire_many(STEP_KIB));
-            let Ok(Ok(step)) = step.await else {
+            // One's own room first, so that who has none waits in nobody's way.
+            let step = timeout(PATIENCE, async {
+                let own = tenant.room.clone().acquire_many_owned(STEP_KIB).await;
+                let step = http.bodies.acquire_many(STEP_KIB).await;
+                Some((own.ok()?, step.ok()?))
+            });
+            let Ok(Some(step)) = step.await else {
                 let sentence = "too many bodies are being received";
                 let status = StatusCode::SERVICE_UNAVAILABLE;
                 return Err(refused("no_room", status, sentence));
@@ -70,6 +88,15 @@ pub(super) async fn receive<'h>(
             room.push(step);
         }
         bytes.extend_from_slice(&new);
+    }
+    let until = Instant::now() + PATIENCE;
+    while let Err(wait) = tenant.take(bytes.len(), std::time::Instant::now()) {
+        if Instant::now() + wait > until {
+            let sentence = "the quota of this sender is used up; it comes back over a minute";
+            let status = StatusCode::TOO_MANY_REQUESTS;
+            return Err(refused("quota", status, sentence));
+        }
+        sleep(wait).await;
     }
     http.counts.received.add(1);
     http.counts.received_bytes.add(bytes.len() as u64);

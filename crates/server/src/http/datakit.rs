@@ -9,7 +9,7 @@ use axum::response::Response;
 use axum::routing::post;
 use axum::{Extension, Router};
 use serde_json::json;
-use traceloom_formats::datakit::Upload;
+use traceloom_formats::datakit::{INPUT_TAGS, Upload};
 use traceloom_input::captures::posts::DATAKIT;
 use traceloom_model::Limits;
 
@@ -17,6 +17,7 @@ use super::body::{DecodedBudget, receive};
 use super::failure::{Failure, refused};
 use super::sender::{PostIdentity, Sender, head, text};
 use super::{Http, Peer, answer};
+use crate::posts::KeptPost;
 
 /// Bytes of a body: Datakit's own limit.
 const MOST: usize = 32 << 20;
@@ -41,37 +42,65 @@ async fn input(
 ) -> Response {
     match keep(&http, peer, &headers, body).await {
         // Scripts look for the word, tracers for the status.
-        Ok(id) => answer(StatusCode::OK, &json!({"content": {"ProfileID": id}})),
+        Ok(kept) => {
+            // A repeat has its points from the first time.
+            if let Some(forwarder) = http.forwarder.as_ref().filter(|_| !kept.repeats) {
+                forwarder.offer(kept.id);
+            }
+            let id = kept.id.to_string();
+            answer(StatusCode::OK, &json!({"content": {"ProfileID": id}}))
+        }
         Err(failure) => failure.response(&http),
     }
 }
 
-async fn keep(http: &Http, peer: Peer, headers: &HeaderMap, body: Body) -> Result<String, Failure> {
-    let body = receive(http, headers, body, MOST).await?;
+async fn keep(
+    http: &Http,
+    peer: Peer,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<KeptPost, Failure> {
+    let mut body = receive(http, headers, body, MOST).await?;
     let sender = Sender::of(http, headers, peer);
     let content_type = text(headers, header::CONTENT_TYPE);
-    let (identity, service) =
-        tokio::task::block_in_place(|| look(&sender, content_type, &body.bytes))?;
-    let head = head("POST", INPUT, headers, body.bytes.len());
-    let known = (identity, &*service);
+    let looked = tokio::task::block_in_place(|| look(&sender, content_type, &body.bytes))?;
+    let mut kept_headers = headers.clone();
+    if !http.input_tags.is_empty() {
+        // Tags and what they are about are read together, which compression around it all would keep apart.
+        if let Some(decoded) = looked.decoded {
+            body.bytes = decoded;
+            kept_headers.remove(header::CONTENT_ENCODING);
+        }
+    }
+    let mut head = head("POST", INPUT, &kept_headers, body.bytes.len());
+    if !http.input_tags.is_empty() {
+        let line = format!("{INPUT_TAGS}: {}\r\n\r\n", http.input_tags);
+        head.truncate(head.len() - 2);
+        head.push_str(&line);
+    }
+    let known = (looked.identity, &*looked.service);
     let request = [head.as_bytes(), &body.bytes];
     sender.keep_request(http, &DATAKIT, known, request).await
 }
 
+/// What is known of an upload.
+struct LookedAt {
+    identity: blake3::Hash,
+    service: String,
+    /// Its body, where that was compressed as a whole.
+    decoded: Option<Vec<u8>>,
+}
+
 /// Returns what an upload is known by, and its service.
-fn look(
-    sender: &Sender,
-    content_type: &str,
-    body: &[u8],
-) -> Result<(blake3::Hash, String), Failure> {
+fn look(sender: &Sender, content_type: &str, bytes: &[u8]) -> Result<LookedAt, Failure> {
     let bad = |sentence: &str| refused("bad_request", StatusCode::BAD_REQUEST, sentence);
-    let mut budget = DecodedBudget::of(body.len());
-    let decoded = match Upload::read(content_type, body) {
+    let mut budget = DecodedBudget::of(bytes.len());
+    let decoded = match Upload::read(content_type, bytes) {
         Ok(_) => None,
         // It may be compressed as a whole.
-        Err(_) => budget.whole(body)?,
+        Err(_) => budget.whole(bytes)?,
     };
-    let body = decoded.as_deref().unwrap_or(body);
+    let body = decoded.as_deref().unwrap_or(bytes);
     let upload = Upload::read(content_type, body).map_err(bad)?;
     let mut event = None;
     let mut files = Vec::new();
@@ -103,5 +132,9 @@ fn look(
         // Nothing but its words tells it from another.
         identity.add(event.as_deref().unwrap_or_default());
     }
-    Ok((identity.finish(), metadata.get("service").to_owned()))
+    Ok(LookedAt {
+        identity: identity.finish(),
+        service: metadata.get("service").to_owned(),
+        decoded,
+    })
 }

@@ -94,6 +94,13 @@ impl Collector for Snapshot {
                 }
             }
         }
+        let name = "unforwarded_profiles";
+        let help = "Profiles whose points were not sent on";
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (reason, n) in self.counts.forwarding.lost.get() {
+            let labels = [("reason", reason)];
+            ConstCounter::new(n).encode(metric.encode_family(&labels)?)?;
+        }
         let tls = &self.counts.tls;
         let sealing = &self.counts.sealing;
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -112,6 +119,11 @@ impl Collector for Snapshot {
                 "sealed_bytes",
                 "Bytes of data that were sealed",
                 load(&sealing.sealed_bytes),
+            ),
+            (
+                "forwarded_profiles",
+                "Profiles whose points were sent on",
+                self.counts.forwarding.forwarded.get(),
             ),
             (
                 "chunk_bytes",
@@ -142,6 +154,11 @@ impl Collector for Snapshot {
                 "oldest_unsealed_seconds",
                 "Age of the oldest of them",
                 oldest,
+            ),
+            (
+                "forward_queue",
+                "Profiles whose points are to be sent on",
+                self.counts.forwarding.waiting(),
             ),
             ("log_segments", "Segments of the log", self.log_segments),
             ("log_bytes", "Bytes of the log", self.log_bytes),

@@ -12,6 +12,7 @@ mod pyroscope;
 mod sender;
 mod upload;
 mod views;
+mod zico;
 mod zipkin;
 mod zorka;
 
@@ -31,11 +32,13 @@ use tokio::sync::Semaphore;
 
 use crate::agent_commands::LiveAgents;
 use crate::counts::ListenerCounts;
+use crate::forward::Forwarder;
 use crate::journal::Journal;
 use crate::observer::Observer;
 use crate::posts::Posts;
 use crate::questions::Answers;
 use crate::session_ids::SessionIds;
+use crate::tenants::Tenants;
 use crate::tokens::{Right, Tokens};
 use crate::{Counts, Stop};
 pub(crate) use converse::{Version, converse};
@@ -47,6 +50,11 @@ pub(crate) use zorka::Agents;
 /// Returns the room for bodies that are being received.
 pub(crate) fn room_for_bodies() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(body::ROOM_KIB))
+}
+
+/// Returns what each tenant may take of that room, and of time.
+pub(crate) fn tenants(quota: Option<u64>) -> Arc<Tenants> {
+    Arc::new(Tenants::new(body::ROOM_KIB, quota))
 }
 
 /// Returns the turns of messages that are looked at.
@@ -79,6 +87,12 @@ pub(crate) struct Http {
     pub(crate) agents: Arc<Agents>,
     /// Agents whose connection is open.
     pub(crate) live_agents: Arc<LiveAgents>,
+    /// Where points of profiles go.
+    pub(crate) forwarder: Option<Arc<Forwarder>>,
+    /// Tags that Datakit's input sets, such as `env:prod,zone:b`.
+    pub(crate) input_tags: Arc<str>,
+    /// What each tenant may take.
+    pub(crate) tenants: Arc<Tenants>,
     /// Room for bodies that are being received, in KiB.
     pub(crate) bodies: Arc<Semaphore>,
     /// Turns of messages that are looked at.
@@ -119,6 +133,7 @@ pub(crate) fn routes(http: &Arc<Http>) -> Router {
     let read = Router::new()
         .route("/metrics", get(metrics::text))
         .merge(views::routes(http))
+        .merge(zico::routes())
         .route_layer(guarded(Some(Right::Read)));
     let changes = views::changes().route_layer(guarded(Some(Right::Write)));
     let upload = Router::new()

@@ -16,6 +16,7 @@ use super::body::{DecodedBudget, receive};
 use super::failure::{Failure, refused, with_retry};
 use super::sender::{PostIdentity, Sender, head, text};
 use super::{Http, Peer, answer};
+use crate::posts::KeptPost;
 
 /// Bytes of a body.
 const MOST: usize = 32 << 20;
@@ -47,7 +48,7 @@ async fn keep_ingest(
     target: &str,
     headers: &HeaderMap,
     body: Body,
-) -> Result<String, Failure> {
+) -> Result<KeptPost, Failure> {
     let body = receive(http, headers, body, MOST).await?;
     let sender = Sender::of(http, headers, peer);
     let head = head("POST", target, headers, body.bytes.len());
@@ -89,7 +90,7 @@ async fn keep_push(
     peer: Peer,
     headers: &HeaderMap,
     body: Body,
-) -> Result<String, Failure> {
+) -> Result<KeptPost, Failure> {
     let content_type = text(headers, header::CONTENT_TYPE);
     if !["application/proto", "application/json"]
         .iter()
@@ -158,7 +159,7 @@ fn bad_request(sentence: &str) -> Failure {
 fn connect_code(status: StatusCode) -> &'static str {
     match status {
         StatusCode::BAD_REQUEST | StatusCode::UNSUPPORTED_MEDIA_TYPE => "invalid_argument",
-        StatusCode::PAYLOAD_TOO_LARGE => "resource_exhausted",
+        StatusCode::PAYLOAD_TOO_LARGE | StatusCode::TOO_MANY_REQUESTS => "resource_exhausted",
         StatusCode::REQUEST_TIMEOUT => "deadline_exceeded",
         _ => "unavailable",
     }

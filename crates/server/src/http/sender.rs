@@ -8,7 +8,7 @@ use traceloom_formats::protocol::CaptureRules;
 use super::failure::Failure;
 use super::guard::token;
 use super::{Http, Peer};
-use crate::posts::Post;
+use crate::posts::{KeptPost, Post};
 
 /// Who sends.
 pub(super) struct Sender {
@@ -19,21 +19,20 @@ pub(super) struct Sender {
 
 impl Sender {
     pub(super) fn of(http: &Http, headers: &HeaderMap, peer: Peer) -> Self {
-        let owner = token(headers).and_then(|token| http.tokens.owner(&token));
         Self {
-            tenant: owner.unwrap_or_default(),
+            tenant: tenant(http, headers),
             peer: peer.0.to_string(),
         }
     }
 
-    /// Stores a request about a service, its head and its body, and returns its name once it is safe.
+    /// Stores a request about a service, its head and its body, and returns where once it is safe.
     pub(super) async fn keep_request(
         &self,
         http: &Http,
         rules: &'static CaptureRules,
         (identity, service): (blake3::Hash, &str),
         request: [&[u8]; 2],
-    ) -> Result<String, Failure> {
+    ) -> Result<KeptPost, Failure> {
         let post = Post {
             rules,
             tenant: &self.tenant,
@@ -46,16 +45,22 @@ impl Sender {
         self.keep(http, &post).await
     }
 
-    /// Stores a post, and returns its name once it is safe.
-    pub(super) async fn keep(&self, http: &Http, post: &Post<'_>) -> Result<String, Failure> {
+    /// Stores a post, and returns where once it is safe.
+    pub(super) async fn keep(&self, http: &Http, post: &Post<'_>) -> Result<KeptPost, Failure> {
         http.posts.sweep(false).await;
         let kept = http.posts.keep(post).await?;
         match kept.repeats {
             true => http.counts.suppressed.add(1),
             false => http.counts.acknowledged.add(1),
         }
-        Ok(format!("{}.{}", kept.capture, kept.number))
+        Ok(kept)
     }
+}
+
+/// Returns the name of a request's token; empty without one.
+pub(super) fn tenant(http: &Http, headers: &HeaderMap) -> String {
+    let owner = token(headers).and_then(|token| http.tokens.owner(&token));
+    owner.unwrap_or_default()
 }
 
 /// What a post is known by: everything that stays the same when it is sent again.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use traceloom_formats::protocol::CaptureRules;
-use traceloom_input::captures::posts::{Mark, are_lines};
+use traceloom_input::captures::posts::{Mark, PostId, Receipt, are_lines};
 use traceloom_input::captures::upload::{DATA, INSTANCE, MARK, NAME, REPEAT, SERVICE, TENANT};
 use traceloom_input::captures::{CaptureId, DataFolder, EVENTS, Event};
 use traceloom_log::{Position, Record, Refused};
@@ -83,9 +83,7 @@ pub(crate) struct Post<'p> {
 /// Where a post is stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeptPost {
-    pub(crate) capture: CaptureId,
-    /// Its number in the capture.
-    pub(crate) number: u32,
+    pub(crate) id: PostId,
     /// It was stored before.
     pub(crate) repeats: bool,
 }
@@ -169,16 +167,20 @@ impl Posts {
         let mut records = Vec::new();
         let mut pack = self.pack(&state, &key, post, now_ns, &mut records);
         if let Some(known) = state.repeats.find(&identity) {
-            let mut receipt = now_ns.to_le_bytes().to_vec();
-            receipt.extend_from_slice(&known.capture.session().to_le_bytes());
-            receipt.extend_from_slice(&known.number.to_le_bytes());
-            receipt.extend_from_slice(post.peer.as_bytes());
-            records.push((pack.id, 0, REPEAT, receipt.into()));
+            let original = PostId {
+                capture: known.capture,
+                number: known.number,
+            };
+            let receipt = Receipt {
+                at_ns: now_ns,
+                original,
+                peer: post.peer.to_owned(),
+            };
+            records.push((pack.id, 0, REPEAT, receipt.encode().into()));
             let position = self.journal.submit_together(&encoded(&records))?;
             state.packs.insert(key, pack);
             let kept = KeptPost {
-                capture: known.capture,
-                number: known.number,
+                id: original,
                 repeats: true,
             };
             return Ok(Some((kept, position.max(known.position))));
@@ -214,8 +216,10 @@ impl Posts {
         };
         state.repeats.insert(mark, known);
         let kept = KeptPost {
-            capture: pack.id,
-            number,
+            id: PostId {
+                capture: pack.id,
+                number,
+            },
             repeats: false,
         };
         Ok(Some((kept, position)))

@@ -154,7 +154,9 @@ fn code(status: StatusCode) -> u16 {
         StatusCode::UNAUTHORIZED => UNAUTHENTICATED,
         StatusCode::FORBIDDEN => PERMISSION_DENIED,
         StatusCode::UNSUPPORTED_MEDIA_TYPE => UNIMPLEMENTED,
-        StatusCode::SERVICE_UNAVAILABLE | StatusCode::REQUEST_TIMEOUT => UNAVAILABLE,
+        StatusCode::SERVICE_UNAVAILABLE
+        | StatusCode::REQUEST_TIMEOUT
+        | StatusCode::TOO_MANY_REQUESTS => UNAVAILABLE,
         _ => INTERNAL,
     }
 }

@@ -5,7 +5,6 @@ use std::pin::Pin;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -19,14 +18,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::problem;
 use crate::http::Http;
-use crate::questions::Question;
+use crate::questions::{LONGEST, Question, bound};
 
 /// Questions that are answered at a time; more wait for their turn.
 const AT_A_TIME: usize = 2;
-/// Time for an answer, with the wait for a turn.
-const LONGEST: Duration = Duration::from_secs(120);
-/// Bytes that a process which answers may hold.
-const MEMORY: u64 = 4 << 30;
 /// Bytes of what it says on standard error that are passed on.
 const SAID: u64 = 16 << 10;
 /// Bytes of a page or a file.
@@ -79,15 +74,15 @@ pub(super) async fn answered(http: &Arc<Http>, question: &Question, form: Form) 
 }
 
 /// Everything that a question is answered with.
-pub(super) struct Lines {
+pub(in crate::http) struct Lines {
     /// A JSON value each.
-    pub(super) lines: Vec<Bytes>,
+    pub(in crate::http) lines: Vec<Bytes>,
     /// What was said on the way.
-    pub(super) messages: Vec<String>,
+    pub(in crate::http) messages: Vec<String>,
 }
 
 /// Answers a question with lines that are kept in memory, at most `most` bytes of them.
-pub(super) async fn lines(
+pub(in crate::http) async fn lines(
     http: &Arc<Http>,
     question: &Question,
     most: usize,
@@ -169,7 +164,9 @@ async fn begun(http: &Http, question: &Question) -> Result<Running, Response> {
         .stderr(Stdio::piped())
         .kill_on_drop(true);
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
-    bound(&child);
+    if let Some(id) = child.id() {
+        bound(id);
+    }
     let (Some(out), Some(err)) = (child.stdout.take(), child.stderr.take()) else {
         return Err(failed("the process has no output".to_owned()));
     };
@@ -192,26 +189,6 @@ async fn begun(http: &Http, question: &Question) -> Result<Running, Response> {
         said,
         _turn: turn,
     })
-}
-
-/// Bounds what a process takes: it goes before the one that receives, whatever it meets.
-fn bound(child: &Child) {
-    use rustix::process::{Pid, Resource, Rlimit, prlimit};
-    let Some(id) = child.id().and_then(|id| i32::try_from(id).ok()) else {
-        return;
-    };
-    for (resource, most) in [
-        (Resource::Data, MEMORY),
-        (Resource::Cpu, LONGEST.as_secs() * 2),
-    ] {
-        let limit = Rlimit {
-            current: Some(most),
-            maximum: Some(most),
-        };
-        // A system that refuses answers all the same.
-        let _ = prlimit(Pid::from_raw(id), resource, limit);
-    }
-    let _ = std::fs::write(format!("/proc/{id}/oom_score_adj"), "1000");
 }
 
 impl Running {

@@ -122,23 +122,35 @@ fn place(text: &str, asked: &Asked, (usual, most): (u64, u64)) -> Result<PartOf,
     })
 }
 
-/// A capture as its sender sent it, as a zip archive.
+/// A capture as its sender sent it: all of it as a zip archive, or one part.
 #[utoipa::path(
     get, path = "/api/v1/captures/{id}/original", tag = "captures",
-    params(("id" = String, Path, description = "Id of the capture")),
+    params(
+        ("id" = String, Path, description = "Id of the capture"),
+        ("part" = Option<String>, Query, description = "Name of a part, which is what the `oss_path` of a point has behind the id"),
+    ),
     responses(
-        (status = 200, description = "The streams or files, byte for byte, as `export` writes them", body = Vec<u8>, content_type = "application/zip"),
+        (status = 200, description = "The streams or files, byte for byte, as `export` writes them; a part alone is `application/octet-stream`", body = Vec<u8>, content_type = "application/zip"),
         (status = "4XX", description = "Why there is no answer", body = Problem, content_type = "application/problem+json"),
     ),
 )]
-pub(super) async fn original(State(http): State<Arc<Http>>, Path(text): Path<String>) -> Response {
-    match capture(&text) {
-        Ok(id) => {
-            let form = Form::File("application/zip", format!("{id}.zip"));
-            answered(&http, &Question::Original(id), form).await
-        }
-        Err(problem) => *problem,
-    }
+pub(super) async fn original(
+    State(http): State<Arc<Http>>,
+    Path(text): Path<String>,
+    RawQuery(raw): RawQuery,
+) -> Response {
+    let id = match capture(&text) {
+        Ok(id) => id,
+        Err(problem) => return *problem,
+    };
+    let asked = Asked::of(raw.as_deref());
+    let part = asked.text("part").filter(|part| !part.contains('\0'));
+    let form = match part {
+        None => Form::File("application/zip", format!("{id}.zip")),
+        Some(_) => Form::File("application/octet-stream", format!("{id}.bin")),
+    };
+    let part = part.map(str::to_owned);
+    answered(&http, &Question::Original { id, part }, form).await
 }
 
 /// A capture in another format.

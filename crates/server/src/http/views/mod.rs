@@ -28,6 +28,7 @@ use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Pr
 
 use super::Http;
 pub(crate) use answer::Workers;
+pub(super) use answer::lines;
 pub use document::document;
 pub(crate) use kept::KeptLists;
 pub(super) use session::SECRET;

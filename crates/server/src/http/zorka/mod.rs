@@ -21,7 +21,7 @@ use traceloom_input::captures::CaptureId;
 use traceloom_input::captures::posts::ZORKA;
 use traceloom_model::Limits;
 
-use super::body::{DecodedBudget, receive};
+use super::body::{DecodedBudget, receive_of};
 use super::failure::{Failure, refused};
 use super::guard::refuse_token;
 use super::sender::{PostIdentity, Sender, text};
@@ -195,7 +195,7 @@ async fn keep_symbols(
 ) -> Result<(), Failure> {
     let mut said = Said::read(headers, false)?;
     let sender = sender(http, headers, peer, said.session)?;
-    let body = receive(http, headers, body, MOST).await?;
+    let body = receive_of(http, &sender.tenant, headers, body, MOST).await?;
     let limits = Limits::default();
     let body = tokio::task::block_in_place(|| decoded(headers, &body.bytes))?;
     let size = tokio::task::block_in_place(|| AgentSymbols::size_of(&body, &limits))
@@ -238,7 +238,7 @@ async fn keep_trace(
 ) -> Result<(), Failure> {
     let said = Said::read(headers, true)?;
     let sender = sender(http, headers, peer, said.session)?;
-    let body = receive(http, headers, body, MOST).await?;
+    let body = receive_of(http, &sender.tenant, headers, body, MOST).await?;
     let body = tokio::task::block_in_place(|| decoded(headers, &body.bytes))?;
     let key = (sender.tenant.clone(), said.session.to_owned());
     let unknown = || said.again("unknown_session", "the session is not known");
@@ -290,5 +290,5 @@ async fn keep(
         true => http.counts.suppressed.add(1),
         false => http.counts.acknowledged.add(1),
     }
-    Ok(Some(kept.capture))
+    Ok(Some(kept.id.capture))
 }
