@@ -37,7 +37,8 @@ pub enum Progress {
 impl Sink {
     /// Appends to a file, which is made where there is none. Traces behind each other are read as several runs.
     ///
-    /// While the disk is full, writing is tried again and again from where it stopped; the file has no half packets.
+    /// While the disk is full, writing is tried again and again from where it stopped. The file has no half packets but at
+    /// its end, where the program ended meanwhile.
     ///
     /// # Errors
     /// When the file cannot be opened.

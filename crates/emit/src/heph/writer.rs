@@ -10,7 +10,7 @@ use super::stream::StreamBuffer;
 use super::tracer::Shared;
 
 /// The longest pause while a peer has no room.
-const PAUSE: Duration = Duration::from_millis(2);
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Takes what streams hold and writes it.
 pub struct Writer {
