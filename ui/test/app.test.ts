@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Span } from "../src/app/api";
+import { around, bottomUp, callTree, criticalPath, functions } from "../src/app/call_tree";
 import {
   asksFailed,
   completions,
@@ -9,7 +11,9 @@ import {
   withDuration,
   withFailed,
 } from "../src/app/filter";
+import { packed } from "../src/app/flame_data";
 import { percent } from "../src/shared/amount";
+import { numbers } from "../src/shared/numbers";
 
 const KNOWN: Vocabulary = {
   fields: ["duration", "thread", "title", "error"],
@@ -70,4 +74,95 @@ test("shares have three digits and say all of all alone", () => {
     ].map(([part, whole]) => percent(part, whole)),
     ["100 %", "79.7 %", "3.32 %", "0.04 %", "< 0.01 %", "99.9 %", "0 %"],
   );
+});
+
+/** Spans of a call from `depth function offset duration` a line. */
+function spansOf(text: string): Span[] {
+  const rows = text
+    .trim()
+    .split("\n")
+    .map((line) => line.trim().split(" "));
+  const spans = rows.map(([depth, name, offset, duration], index) => ({
+    ...{ index, depth: Number(depth), below: 0, function: name, failed: false, attributes: [] },
+    ...{ start_ns: 0, end_ns: 0, offset_ns: Number(offset), duration_ns: Number(duration), self_ns: 0 },
+  }));
+  for (const [at, span] of spans.entries()) {
+    const end = spans.findIndex((one, index) => index > at && one.depth <= span.depth);
+    const below = spans.slice(at + 1, end < 0 ? undefined : end);
+    const called = below.filter(({ depth }) => depth === span.depth + 1);
+    span.self_ns = span.duration_ns - called.reduce((sum, { duration_ns }) => sum + duration_ns, 0);
+  }
+  return spans;
+}
+
+const CALL = `
+  0 handle 0 100
+  1 load 10 30
+  2 query 15 20
+  1 load 50 40
+  2 query 60 10
+  2 query 75 10`;
+
+test("spans of one path are one node, and totals come to the call", () => {
+  const [root] = callTree(spansOf(CALL)).children;
+  const [load] = root.children;
+  assert.deepEqual([root.total, root.self, root.times], [100, 30, 1]);
+  assert.deepEqual([load.name, load.total, load.self, load.times], ["load", 70, 30, 2]);
+  assert.deepEqual([load.children[0].total, load.children[0].times], [40, 3]);
+});
+
+test("from the callees up, own times come to the call", () => {
+  const tree = bottomUp(spansOf(CALL));
+  assert.equal(tree.total, 100);
+  assert.deepEqual(
+    tree.children.map(({ name, self }) => [name, self]),
+    [
+      ["query", 40],
+      ["handle", 30],
+      ["load", 30],
+    ],
+  );
+  assert.deepEqual(tree.children[0].children[0].name, "load");
+});
+
+test("recursion counts once", () => {
+  const spans = spansOf(`
+    0 walk 0 100
+    1 walk 10 80
+    2 read 20 50`);
+  const [walk] = functions(spans).filter(({ name }) => name === "walk");
+  assert.deepEqual([walk.total, walk.self, walk.times], [100, 50, 2]);
+  assert.deepEqual(
+    around(spans, "walk").callees.map(({ name, total }) => [name, total]),
+    [["walk", 80]],
+  );
+});
+
+test("the critical path is what ended last, back to the start", () => {
+  // Of two that ran beside each other the longer one was waited for.
+  const path = criticalPath(
+    spansOf(`
+    0 all 0 100
+    1 short 10 30
+    1 long 20 70
+    2 inner 30 50`),
+  );
+  assert.deepEqual(
+    path.map(({ span, ns }) => [span.function, ns]),
+    [
+      ["all", 20],
+      ["short", 10],
+      ["long", 20],
+      ["inner", 50],
+    ],
+  );
+  assert.equal(
+    path.reduce((sum, { ns }) => sum + ns, 0),
+    100,
+  );
+});
+
+test("columns are read as they are packed", () => {
+  const values = [0, 1, -1, 15, 16, -17, 1023, 1e6, -1e9, 2 ** 31, 9_007_199_254_740_000];
+  assert.deepEqual([...numbers(packed(values))], values);
 });
