@@ -53,7 +53,7 @@ pub(crate) fn entries(captures: &[Capture]) -> Vec<CatalogEntry> {
             State::Closed(SessionEnd { at_ns, .. }) => Some(*at_ns),
             State::Interrupted => captures
                 .iter()
-                .filter(|other| other.id.incarnation() > id.incarnation())
+                .filter(|other| other.id.incarnation() > capture.incarnation)
                 .filter_map(|other| other.opened_ns)
                 .min(),
         };

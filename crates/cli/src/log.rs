@@ -132,6 +132,9 @@ fn as_json(position: u64, segment: u64, offset: u64, record: &Record<'_>) -> ser
         Some(Event::Sealed { revision, manifest }) => {
             json!({"sealed": {"revision": revision, "manifest": manifest.to_string()}})
         }
+        Some(Event::Resumed { at_ns, incarnation }) => {
+            json!({"resumed": {"at_ns": at_ns, "incarnation": incarnation}})
+        }
         Some(Event::Deleted { at_ns, asked }) => {
             json!({"deleted": {"at_ns": at_ns, "asked": asked}})
         }

@@ -21,8 +21,7 @@ use crate::usage::Usage;
 /// Send files to a collector as they are.
 ///
 /// A file is a capture of its own, and so is a folder with all its files. They are safe when the command ends with
-/// 0. Where a connection breaks, the command goes on with what is missing; a collector that was started again
-/// meanwhile gets everything again, as another capture.
+/// 0. Where a connection breaks, or the collector is started again, the command goes on with what is missing.
 #[derive(Args)]
 #[command(mut_args(reads_nothing))]
 #[command(after_help = "Examples:\n  \

@@ -66,6 +66,9 @@ pub(crate) struct Options {
     /// Where to receive Heph traces over UDP, a capture for each sender.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1716", value_parser = address)]
     heph_udp: Address,
+    /// Follow a file that a program writes Heph to, from its beginning and as it grows, and the files that take its name; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    heph_file: Vec<PathBuf>,
     /// Where to listen for TPTP traces in either form, one a connection.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:1718", value_parser = addresses)]
     tptp: Addresses,
@@ -119,6 +122,9 @@ struct SealFlags {
     /// Delete the oldest captures when all take more than N MiB on disk; pinned ones stay.
     #[arg(long, value_name = "N")]
     keep_mib: Option<u64>,
+    /// The clock of this machine is right, however far it is from the time that passed: retention goes by it.
+    #[arg(long)]
+    trust_clock: bool,
     /// Seal what a connection sent when it is N KiB, although it goes on.
     #[arg(long, value_name = "N", default_value_t = 16 << 10)]
     seal_kib: u64,
@@ -194,6 +200,7 @@ impl SealFlags {
             log_bytes: self.log_kib.saturating_mul(1 << 10),
             keep: self.keep_days.map(days),
             keep_bytes: self.keep_mib.map(|mib| mib.saturating_mul(1 << 20)),
+            trusts_clock: self.trust_clock,
             ..SealRules::default()
         }
     }
@@ -361,6 +368,8 @@ fn collector(options: &Options) -> anyhow::Result<traceloom_server::Options> {
         address,
         tls: false,
     });
+    let followed = options.heph_file.iter();
+    let followed = followed.map(|path| (&heph::PROTOCOL, path.clone()));
     let requests = |places: &Addresses| {
         places.0.first().map(|&place| HttpOptions {
             address: place.address,
@@ -372,6 +381,7 @@ fn collector(options: &Options) -> anyhow::Result<traceloom_server::Options> {
         data: options.data.clone(),
         listeners: listeners.collect(),
         datagrams: datagrams.collect(),
+        followed: followed.collect(),
         http: requests(&options.http),
         otlp_grpc: requests(&options.otlp_grpc),
         upload_bytes: options.upload_bytes,
@@ -404,11 +414,14 @@ fn settings(options: &Options) -> Vec<(&'static str, toml::Value)> {
         |number: u64| i64::try_from(number).map_or(toml::Value::from(i64::MAX), Into::into);
     let log_format = options.log.log_format.to_possible_value();
     let log_format = log_format.map(|value| value.get_name().to_owned());
+    let files = options.heph_file.iter();
+    let files = files.map(|path| path.to_string_lossy().into_owned());
     let settings = [
         ("data", text(&options.data.to_string_lossy())),
         ("cdt", text(&options.cdt.to_string())),
         ("heph", text(&options.heph.to_string())),
         ("heph-udp", address(options.heph_udp)),
+        ("heph-file", files.collect::<Vec<_>>().into()),
         ("tptp", text(&options.tptp.to_string())),
         ("http", text(&options.http.to_string())),
         ("otlp-grpc", text(&options.otlp_grpc.to_string())),
@@ -419,6 +432,7 @@ fn settings(options: &Options) -> Vec<(&'static str, toml::Value)> {
         ("connections", number(options.connections as u64)),
         ("refuse-namespace", namespaces.into()),
         ("grace", number(options.grace)),
+        ("trust-clock", options.seal.trust_clock.into()),
         ("seal-kib", number(options.seal.seal_kib)),
         ("seal-seconds", number(options.seal.seal_seconds)),
         ("log-kib", number(options.seal.log_kib)),

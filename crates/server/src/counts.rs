@@ -46,6 +46,8 @@ pub struct SealCounts {
     pub sealed_bytes: AtomicU64,
     /// Bytes of chunks that were written for them.
     pub chunk_bytes: AtomicU64,
+    /// The clock is not where the time that passed has it.
+    pub clock_is_wrong: AtomicBool,
 }
 
 /// What one listener did.

@@ -19,6 +19,7 @@ mod counts;
 mod datagrams;
 mod error;
 mod files;
+mod followed;
 mod forward;
 mod http;
 mod journal;

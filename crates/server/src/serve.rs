@@ -11,6 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_rustls::server::TlsStream;
+use traceloom_formats::protocol::Protocol;
 use traceloom_input::captures::DataFolder;
 
 use crate::agent_commands::LiveAgents;
@@ -18,13 +19,14 @@ use crate::audit::{Actor, Audit, AuditFile};
 use crate::connection::{Connection, Shared};
 use crate::counts::ListenerCounts;
 use crate::datagrams::DatagramListener;
+use crate::followed::FollowedFile;
 use crate::forward::Forwarder;
 use crate::http::{self, Agents, Http, Uploads};
 use crate::journal::Journal;
 use crate::log_events::{EventLog, Level, LogEvent, PrintedEvents};
 use crate::observer::Observer;
 use crate::posts::Posts;
-use crate::seal::{SealThread, Told};
+use crate::seal::{Resumer, SealThread, SealedBeside, Told};
 use crate::session_ids::SessionIds;
 use crate::settings::{HttpOptions, Listen, Options, check, tls_keys};
 use crate::tls::{Socket, TlsKeys, handshake};
@@ -100,9 +102,11 @@ pub fn serve(
         log,
         audit: audit.clone(),
     };
+    let (resumer, resumes) = Resumer::new();
     let collector = Collector {
         options,
         observer,
+        resumer,
         connections,
         ids: Arc::new(SessionIds::new(recovered.incarnation)),
         journal: journal.clone(),
@@ -112,13 +116,17 @@ pub fn serve(
     let posts = Posts::open(&folder, journal.clone(), collector.ids.clone())?;
     let (tell, told) = mpsc::unbounded_channel();
     let tell_reload = tell.clone();
+    let beside = SealedBeside {
+        journal: journal.clone(),
+        counts: counts.clone(),
+        audit,
+        resumes,
+    };
     let sealing = SealThread::start(
         folder,
         options.seal.clone(),
         recovered.incarnation,
-        journal.clone(),
-        counts.clone(),
-        audit,
+        beside,
         Box::new(move |what| drop(tell.send(what))),
     )?;
     let said = Said { told, printed };
@@ -151,6 +159,7 @@ struct Said {
 struct Collector<'o> {
     options: &'o Options,
     observer: Observer,
+    resumer: Resumer,
     /// Connections at a time, as far as the system allows.
     connections: usize,
     ids: Arc<SessionIds>,
@@ -291,6 +300,7 @@ impl Collector<'_> {
             agents: Arc::new(Agents::default()),
             live_agents,
             observer: self.observer.clone(),
+            resumer: self.resumer.clone(),
             forwarder: self.forwarder(tell.clone())?,
             input_tags: self.options.input_tags.as_str().into(),
             tenants: http::tenants(self.options.tenant_bytes),
@@ -326,6 +336,9 @@ impl Collector<'_> {
         let mut receiving = Vec::new();
         for listener in &self.options.datagrams {
             receiving.extend(self.receive(listener, stop, listening)?);
+        }
+        for (protocol, path) in &self.options.followed {
+            receiving.push(self.follow(protocol, path, stop, listening)?);
         }
         drop(connected);
         if let Some(keys) = &self.keys {
@@ -428,7 +441,7 @@ impl Collector<'_> {
             if thread.join().is_err() {
                 event(&LogEvent::new(
                     Level::Error,
-                    "a bug in traceloom ended the receiver of datagrams: please report it",
+                    "a bug in traceloom ended a receiver of datagrams or of a file: please report it",
                 ));
             }
         }
@@ -513,6 +526,32 @@ impl Collector<'_> {
             .spawn(move || receiver.run())
             .map(Some)
             .map_err(failed)
+    }
+
+    /// Starts the thread that receives a file as it grows.
+    fn follow(
+        &self,
+        protocol: &'static Protocol,
+        path: &std::path::Path,
+        stop: &Stop,
+        listening: &mut Say<'_>,
+    ) -> Result<std::thread::JoinHandle<()>, Error> {
+        let name = protocol.captures.name;
+        let file = FollowedFile {
+            path: path.to_owned(),
+            protocol,
+            data: self.options.data.clone(),
+            journal: self.journal.clone(),
+            ids: self.ids.clone(),
+            counts: self.counts.listener("file"),
+            observer: self.observer.clone(),
+            resumer: self.resumer.clone(),
+            stop: stop.clone(),
+        };
+        listening(&format!("{name} from {}: as it grows", path.display()));
+        let thread = std::thread::Builder::new().name("file".to_owned());
+        let thread = thread.spawn(move || file.run());
+        thread.map_err(|error| Error::new(format!("no threads: {error}")))
     }
 
     /// Learns that a session's task ended; a panic is a bug that ends its session alone.

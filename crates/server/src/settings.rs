@@ -24,6 +24,8 @@ pub struct Options {
     pub listeners: Vec<Listen>,
     /// Where datagrams are received, in protocols that have them.
     pub datagrams: Vec<Listen>,
+    /// Files that grow, each with what is in it.
+    pub followed: Vec<(&'static Protocol, PathBuf)>,
     /// Where HTTP is spoken.
     pub http: Option<HttpOptions>,
     /// OpenTelemetry's exporters over gRPC, if they are listened to.

@@ -65,8 +65,7 @@ fn rules(level: i32) -> SealRules {
         age: Duration::from_secs(3_600),
         log_bytes: 1 << 30,
         level,
-        keep: None,
-        keep_bytes: None,
+        ..SealRules::default()
     }
 }
 

@@ -366,8 +366,7 @@ fn rules(level: i32) -> SealRules {
         age: Duration::from_nanos(50),
         log_bytes: 20_000,
         level,
-        keep: None,
-        keep_bytes: None,
+        ..SealRules::default()
     }
 }
 

@@ -24,6 +24,8 @@ pub struct CaptureBuilder {
     revision: u64,
     /// Position behind the last record that is sealed.
     sealed_end: Position,
+    /// The start of the collector in which more may come.
+    incarnation: u64,
     pub(super) pinned: bool,
     pub(super) deleted: bool,
     pub(super) protocol: Option<&'static CaptureRules>,
@@ -69,6 +71,7 @@ impl CaptureBuilder {
             id,
             revision: 0,
             sealed_end: Position(0),
+            incarnation: id.incarnation(),
             pinned: false,
             deleted: false,
             protocol: None,
@@ -105,6 +108,7 @@ impl CaptureBuilder {
             .resize_with(manifest.parts.len(), Default::default);
         builder.revision = manifest.revision;
         builder.sealed_end = manifest.end;
+        builder.incarnation = manifest.incarnation;
         builder.pinned = manifest.pinned;
         builder.closed.clone_from(&manifest.closed);
         builder.doubts.clone_from(&manifest.doubts);
@@ -189,11 +193,16 @@ impl CaptureBuilder {
                     reason,
                 });
             }
+            Some(Event::Resumed { incarnation, .. }) if self.opened_ns.is_some() => {
+                self.first_unsealed.get_or_insert(position);
+                self.incarnation = incarnation;
+                self.closed = None;
+            }
             Some(Event::Deleted { .. }) => self.deleted = true,
             Some(Event::Sealed { revision, .. }) if revision > self.revision => {
                 self.doubt(&format!("its manifest, revision {revision}, is missing"));
             }
-            Some(Event::Seal { .. } | Event::Sealed { .. }) => {}
+            Some(Event::Seal { .. } | Event::Sealed { .. } | Event::Resumed { .. }) => {}
             None => self.doubt("an event of the collector that this program does not know"),
         }
     }
@@ -240,10 +249,16 @@ impl CaptureBuilder {
         self.sealed_end
     }
 
-    /// Returns `true` if the session ended.
+    /// Returns `true` if more may come while the start `running` of the collector runs.
     #[must_use]
-    pub fn is_closed(&self) -> bool {
-        self.closed.is_some()
+    pub fn may_go_on(&self, running: u64) -> bool {
+        self.incarnation == running && self.closed.is_none()
+    }
+
+    /// Returns the start of the collector in which more may come.
+    #[must_use]
+    pub fn incarnation(&self) -> u64 {
+        self.incarnation
     }
 
     /// Returns `true` if nothing is lost by sealing: the protocol and the session's beginning are known.
@@ -288,6 +303,7 @@ impl CaptureBuilder {
             doubts: self.doubts.clone(),
             parts: listed.collect(),
             context: std::mem::take(&mut self.context),
+            incarnation: self.incarnation,
         };
         // Those that are sealed are in the manifest.
         self.receipts.clear();

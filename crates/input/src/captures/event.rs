@@ -10,6 +10,7 @@ const CLOSED: u8 = 2;
 const SEAL: u8 = 3;
 const SEALED: u8 = 4;
 const DELETED: u8 = 5;
+const RESUMED: u8 = 6;
 
 /// Why a capture is sealed up to a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +96,13 @@ pub enum Event {
         /// An operator asked for it; otherwise it was retention.
         asked: bool,
     },
+    /// The session goes on in a later start of the collector.
+    Resumed {
+        /// When that was decided.
+        at_ns: i64,
+        /// The start in which it goes on.
+        incarnation: u64,
+    },
 }
 
 impl Event {
@@ -107,6 +115,11 @@ impl Event {
                 let mut bytes = revision.to_le_bytes().to_vec();
                 bytes.extend(manifest.0);
                 return (SEALED, bytes);
+            }
+            Self::Resumed { at_ns, incarnation } => {
+                let mut bytes = at_ns.to_le_bytes().to_vec();
+                bytes.extend(incarnation.to_le_bytes());
+                return (RESUMED, bytes);
             }
             Self::Seal { at_ns, why } => (SEAL, at_ns, *why as u8, &no_text),
             Self::Deleted { at_ns, asked } => (DELETED, at_ns, u8::from(*asked), &no_text),
@@ -135,6 +148,12 @@ impl Event {
             let manifest = ContentHash(rest.try_into().ok()?);
             let revision = u64::from_le_bytes(*at_ns);
             return Some(Self::Sealed { revision, manifest });
+        }
+        if kind == RESUMED {
+            return Some(Self::Resumed {
+                at_ns: i64::from_le_bytes(*at_ns),
+                incarnation: u64::from_le_bytes(rest.try_into().ok()?),
+            });
         }
         let (&byte, text) = rest.split_first()?;
         let at_ns = i64::from_le_bytes(*at_ns);

@@ -42,6 +42,8 @@ pub struct Manifest {
     pub parts: Vec<ManifestPart>,
     /// Entries of the session that its data needs: names of streams, handles.
     pub context: Vec<ContextEntry>,
+    /// The start of the collector in which the session went on last; that of its id unless it was resumed.
+    pub incarnation: u64,
 }
 
 /// How a session ended.
@@ -161,6 +163,10 @@ impl Manifest {
             out.0.push(entry.kind);
             out.bytes(&entry.bytes);
         }
+        // Of one that was not resumed, the bytes are those of earlier programs.
+        if self.incarnation != self.id.incarnation() {
+            out.long(self.incarnation);
+        }
         let hash = ContentHash::of(&out.0);
         out.0.extend(hash.0);
         out.0
@@ -271,8 +277,9 @@ impl<'a> ManifestFields<'a> {
     }
 
     fn manifest(&mut self) -> Option<Manifest> {
+        let id = CaptureId::of_session(self.long()?);
         Some(Manifest {
-            id: CaptureId::of_session(self.long()?),
+            id,
             revision: self.long()?,
             base: self.long()?,
             end: Position(self.long()?),
@@ -316,6 +323,8 @@ impl<'a> ManifestFields<'a> {
                     bytes: fields.bytes()?.to_vec(),
                 })
             })?,
+            // Earlier programs end here.
+            incarnation: self.long().unwrap_or(id.incarnation()),
         })
     }
 }

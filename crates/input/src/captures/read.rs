@@ -95,6 +95,8 @@ pub struct Capture {
     pub opened_ns: Option<i64>,
     /// Where it stands.
     pub state: State,
+    /// The start of the collector in which it went on last.
+    pub incarnation: u64,
     /// Revision of its manifest; 0 where nothing is sealed.
     pub revision: u64,
     /// Retention leaves it alone.
@@ -203,7 +205,7 @@ impl Captures {
         captures.retain(|_, (builder, _)| !builder.deleted);
         let running = recovered.incarnation;
         let list = captures.into_iter().map(|(id, (builder, manifest))| {
-            let is_open = in_use && id.incarnation() == running;
+            let is_open = in_use && builder.incarnation() == running;
             builder.into_capture(id, manifest, &mut bytes, is_open)
         });
         Ok(Self {
@@ -269,6 +271,7 @@ impl CaptureBuilder {
     ) -> Capture {
         let names = self.part_names();
         let identity = self.identity();
+        let incarnation = self.incarnation();
         let (mut doubts, receipts) = (self.doubts, self.receipts);
         let mut commands = Vec::new();
         if let Some(assemble) = &self.assemble {
@@ -313,6 +316,7 @@ impl CaptureBuilder {
             peer: self.peer,
             opened_ns: self.opened_ns,
             state: self.closed.map_or(unfinished, State::Closed),
+            incarnation,
             revision,
             pinned: self.pinned,
             parts,

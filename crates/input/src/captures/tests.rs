@@ -24,6 +24,10 @@ fn events_are_read_as_they_were_written() {
             revision: u64::MAX,
             manifest: ContentHash::of(b"manifest"),
         },
+        Event::Resumed {
+            at_ns: -3,
+            incarnation: 9,
+        },
         Event::Deleted {
             at_ns: 9,
             asked: true,
@@ -116,6 +120,7 @@ fn manifests_are_read_as_they_were_written() {
             kind: 17,
             bytes: b"entry".to_vec(),
         }],
+        incarnation: 2,
     };
     let bytes = manifest.encode();
     assert_eq!(
@@ -126,6 +131,11 @@ fn manifests_are_read_as_they_were_written() {
     for length in 0..bytes.len() {
         assert!(Manifest::decode(&bytes[..length]).is_err(), "{length}");
     }
+    let resumed = Manifest {
+        incarnation: 3,
+        ..manifest.clone()
+    };
+    assert_eq!(Manifest::decode(&resumed.encode()), Ok(resumed));
     let mut newer = bytes.clone();
     newer[8] = 2;
     let error = Manifest::decode(&newer).unwrap_err();

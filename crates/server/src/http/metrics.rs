@@ -160,6 +160,11 @@ impl Collector for Snapshot {
                 "Profiles whose points are to be sent on",
                 self.counts.forwarding.waiting(),
             ),
+            (
+                "clock_wrong",
+                "1 while the clock is not where the time that passed has it",
+                u64::from(sealing.clock_is_wrong.load(Ordering::Relaxed)),
+            ),
             ("log_segments", "Segments of the log", self.log_segments),
             ("log_bytes", "Bytes of the log", self.log_bytes),
             (

@@ -37,6 +37,7 @@ use crate::journal::Journal;
 use crate::observer::Observer;
 use crate::posts::Posts;
 use crate::questions::Answers;
+use crate::seal::Resumer;
 use crate::session_ids::SessionIds;
 use crate::tenants::Tenants;
 use crate::tokens::{Right, Tokens};
@@ -81,6 +82,7 @@ pub(crate) struct Http {
     /// Only this machine reaches it.
     pub(crate) is_loopback: bool,
     pub(crate) observer: Observer,
+    pub(crate) resumer: Resumer,
     pub(crate) uploads: Arc<Uploads>,
     pub(crate) posts: Arc<Posts>,
     /// Sessions of Zorka's agents.

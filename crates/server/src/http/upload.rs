@@ -19,7 +19,9 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use traceloom_input::captures::upload::{DATA, INSTANCE, NAME, SERVICE, UPLOAD};
-use traceloom_input::captures::{CaptureId, Event};
+use traceloom_input::captures::{
+    CaptureId, Captures, DataFolder, Event, SessionEnd, State as CaptureState,
+};
 use traceloom_log::Position;
 
 use super::failure::{Failure, refused};
@@ -45,6 +47,8 @@ pub(crate) struct Uploads {
     /// Bytes that one may have.
     most_bytes: u64,
     known: Mutex<HashMap<CaptureId, Arc<Known>>>,
+    /// Held while an upload of an earlier start is looked for.
+    restoring: tokio::sync::Mutex<()>,
 }
 
 /// An upload, and who is busy with it.
@@ -69,16 +73,39 @@ impl Uploads {
         Self {
             most_bytes,
             known: Mutex::default(),
+            restoring: tokio::sync::Mutex::default(),
         }
     }
 
-    fn find(&self, id: &str) -> Result<Arc<Known>, Failure> {
+    fn known(&self, id: CaptureId) -> Option<Arc<Known>> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = CaptureId::from_str(id)
-            .ok()
-            .and_then(|id| known.get(&id).cloned());
-        let sentence = "there is no such upload, or it waited too long: begin it again";
-        found.ok_or_else(|| refused("unknown_upload", StatusCode::NOT_FOUND, sentence))
+        known.get(&id).cloned()
+    }
+
+    /// Finds an upload, also one that an earlier start of the collector began.
+    async fn find(&self, http: &Http, id: &str) -> Result<Arc<Known>, Failure> {
+        let unknown = || {
+            let sentence = "there is no such upload, or it waited too long: begin it again";
+            refused("unknown_upload", StatusCode::NOT_FOUND, sentence)
+        };
+        let id = CaptureId::from_str(id).map_err(|_| unknown())?;
+        if let Some(known) = self.known(id) {
+            return Ok(known);
+        }
+        if id.incarnation() >= http.ids.incarnation() {
+            return Err(unknown());
+        }
+        let _one_at_a_time = self.restoring.lock().await;
+        if let Some(known) = self.known(id) {
+            return Ok(known);
+        }
+        let data = http.data.clone();
+        let looked = tokio::task::spawn_blocking(move || left(&data, id)).await;
+        let upload = looked.ok().flatten().ok_or_else(unknown)?;
+        if upload.ended.is_none() && !http.resumer.resume(id).await {
+            return Err(unknown());
+        }
+        self.insert(upload)
     }
 
     fn insert(&self, upload: Upload) -> Result<Arc<Known>, Failure> {
@@ -114,6 +141,30 @@ impl Uploads {
             let _ = one.upload.lock().await.end(journal, reason, false).await;
         }
     }
+}
+
+/// Returns an upload as an earlier start of the collector left it; `None` for one that is gone or ended otherwise.
+fn left(data: &std::path::Path, id: CaptureId) -> Option<Upload> {
+    let captures = Captures::read(&DataFolder::open(data).ok()?).ok()?;
+    let capture = captures.list.iter().find(|capture| capture.id == id)?;
+    if capture.protocol?.number != UPLOAD.number {
+        return None;
+    }
+    let ended = match &capture.state {
+        CaptureState::Closed(SessionEnd { reason, .. }) => match reason.as_str() {
+            "complete" => Some("complete"),
+            "collector_stopped" => None,
+            _ => return None,
+        },
+        CaptureState::Interrupted => None,
+        CaptureState::Open => return None,
+    };
+    Some(Upload {
+        id,
+        files: capture.parts.iter().map(|part| part.n_bytes).collect(),
+        last: None,
+        ended,
+    })
 }
 
 impl Known {
@@ -366,7 +417,7 @@ pub(super) async fn append(
             let sentence = "Upload-Offset says where the bytes belong";
             return Err(refused("bad_request", StatusCode::BAD_REQUEST, sentence));
         };
-        let known = http.uploads.find(&id)?;
+        let known = http.uploads.find(&http, &id).await?;
         let stored = known.take_over(async |upload, newer| {
             http.uploads.check_length(upload.n_bytes(), &headers)?;
             if upload.ended.is_some() {
@@ -406,7 +457,7 @@ pub(super) async fn offset(
 ) -> Response {
     let asked = async {
         let asked = Asked::read(query.as_deref(), &headers)?;
-        let known = http.uploads.find(&id)?;
+        let known = http.uploads.find(&http, &id).await?;
         let stored = known.take_over(async |upload, _| {
             upload.until_safe(&http.journal).await?;
             let stored = upload.files.get(asked.file as usize);

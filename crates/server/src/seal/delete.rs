@@ -7,12 +7,16 @@ use traceloom_input::captures::{CaptureId, Event, Manifest, SealReason};
 
 use super::{Audited, Request, SealFailure, Sealer, failed};
 
+/// The word for sessions that go on, which the audit log does not hold.
+pub(super) const RESUME: &str = "resume";
+
 impl Sealer {
     /// Returns the decisions that operators ask for. What cannot be done is an event.
     pub(super) fn asked(&mut self, requests: &[Request], at_ns: i64) -> Vec<(CaptureId, Event)> {
         let mut decisions = Vec::new();
         for request in requests {
-            let (Request::Pin(id) | Request::Unpin(id) | Request::Delete(id)) = request;
+            let (Request::Pin(id) | Request::Unpin(id) | Request::Delete(id) | Request::Resume(id)) =
+                request;
             let n_events = self.events.len();
             decisions.extend(self.decide(request, *id, at_ns));
             let refused = self.events.get(n_events).cloned();
@@ -21,6 +25,7 @@ impl Sealer {
                     Request::Pin(_) => "pin",
                     Request::Unpin(_) => "unpin",
                     Request::Delete(_) => "delete",
+                    Request::Resume(_) => RESUME,
                 },
                 capture: *id,
                 rule: None,
@@ -43,8 +48,8 @@ impl Sealer {
             self.events.push(format!("there is no capture {id}"));
             return None;
         }
-        let may_go_on = id.incarnation() == self.incarnation
-            && tracked.is_some_and(|builder| !builder.is_closed());
+        let running = self.incarnation;
+        let may_go_on = tracked.is_some_and(|builder| builder.may_go_on(running));
         let why = match request {
             Request::Delete(_) if may_go_on => {
                 self.events
@@ -52,13 +57,21 @@ impl Sealer {
                 return None;
             }
             Request::Delete(_) => return Some((id, Event::Deleted { at_ns, asked: true })),
-            Request::Pin(_) | Request::Unpin(_)
+            Request::Resume(_) if may_go_on => {
+                self.events.push(format!("capture {id} goes on already"));
+                return None;
+            }
+            Request::Pin(_) | Request::Unpin(_) | Request::Resume(_)
                 if tracked.is_some_and(|builder| !builder.can_seal()) =>
             {
                 self.events.push(format!(
-                    "capture {id} is not understood, and cannot be pinned"
+                    "capture {id} is not understood, and cannot be changed"
                 ));
                 return None;
+            }
+            Request::Resume(_) => {
+                let incarnation = running;
+                return Some((id, Event::Resumed { at_ns, incarnation }));
             }
             Request::Pin(_) => SealReason::Pin,
             Request::Unpin(_) => SealReason::Unpin,

@@ -4,6 +4,7 @@
 //! makes the same chunks. Chunks are durable before the manifest that lists them, the manifest before the record that
 //! says so, and that before the log is truncated. Deleting goes the other way round.
 
+mod clock;
 mod delete;
 mod requests;
 mod rules;
@@ -24,7 +25,7 @@ use crate::Error;
 
 pub use requests::ask;
 pub use rules::SealRules;
-pub(crate) use thread::{SealThread, Told};
+pub(crate) use thread::{Resumer, SealThread, SealedBeside, Told};
 
 /// The log as sealing needs it.
 pub trait SealLog {
@@ -53,6 +54,8 @@ pub enum Request {
     Unpin(CaptureId),
     /// A capture that ended is deleted.
     Delete(CaptureId),
+    /// A session of an earlier start goes on.
+    Resume(CaptureId),
 }
 
 /// A decision about a capture that the audit log is to hold.
@@ -88,6 +91,8 @@ pub struct Sealer {
     deleted: BTreeMap<CaptureId, Position>,
     truncated: Position,
     retention: rules::RetentionClock,
+    /// The time that retention goes by; the clock's where nobody says another.
+    believed_ns: Option<i64>,
     events: Vec<String>,
     /// What became of requests, and what retention deletes.
     audited: Vec<Audited>,
@@ -165,6 +170,7 @@ impl Sealer {
             deleted: BTreeMap::new(),
             truncated: Position(0),
             retention: rules::RetentionClock::default(),
+            believed_ns: None,
             events: Vec::new(),
             audited: Vec::new(),
             sealed_bytes: 0,
@@ -196,6 +202,11 @@ impl Sealer {
             self.read(log, now_ns)?;
         }
         self.truncate(log)
+    }
+
+    /// Has retention go by another time than that of the clock.
+    pub(crate) fn believe(&mut self, now_ns: i64) {
+        self.believed_ns = Some(now_ns);
     }
 
     /// Takes what an operator should know.
@@ -353,10 +364,9 @@ impl Sealer {
         }
         // What has nothing in the log is opened again from its manifest.
         let running = self.incarnation;
-        self.sessions.retain(|id, tracked| {
+        self.sessions.retain(|_, tracked| {
             let builder = &tracked.builder;
-            let may_go_on = id.incarnation() == running && !builder.is_closed();
-            may_go_on || builder.first_unsealed().is_some()
+            builder.may_go_on(running) || builder.first_unsealed().is_some()
         });
         Ok(())
     }

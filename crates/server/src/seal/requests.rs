@@ -26,6 +26,8 @@ impl Request {
             Self::Pin(id) => format!("pin {id}\n"),
             Self::Unpin(id) => format!("unpin {id}\n"),
             Self::Delete(id) => format!("delete {id}\n"),
+            // Collectors alone ask for it, of themselves.
+            Self::Resume(_) => String::new(),
         }
     }
 

@@ -23,6 +23,8 @@ pub struct SealRules {
     pub keep: Option<Duration>,
     /// Bytes that chunks of all captures may take; the oldest captures go first.
     pub keep_bytes: Option<u64>,
+    /// The clock is right, however far it is from the time that passed.
+    pub trusts_clock: bool,
 }
 
 impl Default for SealRules {
@@ -34,6 +36,7 @@ impl Default for SealRules {
             level: 1,
             keep: None,
             keep_bytes: None,
+            trusts_clock: false,
         }
     }
 }
@@ -58,10 +61,12 @@ pub(super) struct RetentionClock {
 #[derive(Clone, Copy)]
 struct RetentionRow {
     revision: u64,
+    opened_ns: i64,
     received_ns: i64,
     n_stored: u64,
     pinned: bool,
     closed: bool,
+    incarnation: u64,
 }
 
 impl RetentionRow {
@@ -69,6 +74,7 @@ impl RetentionRow {
         let closed = manifest.closed.as_ref();
         Self {
             revision: manifest.revision,
+            opened_ns: manifest.opened_ns,
             received_ns: closed.map_or(manifest.sealed_ns, |closed| closed.at_ns),
             n_stored: manifest
                 .chunks()
@@ -76,6 +82,28 @@ impl RetentionRow {
                 .sum(),
             pinned: manifest.pinned,
             closed: closed.is_some(),
+            incarnation: manifest.incarnation,
+        }
+    }
+}
+
+/// Repairs times of receipt that a wrong clock gave. Captures are numbered in the order in which they began: one that seems older than one
+/// before it is as old as that, and one of the future is as old as the next one that is not, or new.
+fn repair(rows: &mut [(CaptureId, RetentionRow)], now_ns: i64) {
+    rows.sort_by_key(|(id, _)| *id);
+    let mut newest = i64::MIN;
+    for (_, row) in &mut *rows {
+        if row.opened_ns <= now_ns {
+            newest = newest.max(row.opened_ns);
+        }
+        row.received_ns = row.received_ns.max(newest);
+    }
+    let mut next = now_ns;
+    for (_, row) in rows.iter_mut().rev() {
+        if row.received_ns > now_ns {
+            row.received_ns = next;
+        } else {
+            next = row.received_ns;
         }
     }
 }
@@ -105,7 +133,7 @@ impl Sealer {
             let Some(first) = builder.first_unsealed().filter(|_| builder.can_seal()) else {
                 continue;
             };
-            let is_over = builder.is_closed() || id.incarnation() != self.incarnation;
+            let is_over = !builder.may_go_on(self.incarnation);
             let since = tracked.since_ns.unwrap_or(at_ns);
             // A clock that was set back would have it wait for years.
             let age_ns = at_ns.checked_sub(since).filter(|age| *age >= 0);
@@ -129,12 +157,13 @@ impl Sealer {
     /// Returns the deletions that retention decides.
     pub(super) fn expired(&mut self, at_ns: i64) -> Result<Vec<(CaptureId, Event)>, Error> {
         let (keep, keep_bytes) = (self.rules.keep, self.rules.keep_bytes);
+        let now_ns = self.believed_ns.unwrap_or(at_ns);
         let waits =
-            at_ns < self.retention.next_ns && at_ns >= self.retention.next_ns - RETENTION_EVERY;
+            now_ns < self.retention.next_ns && now_ns >= self.retention.next_ns - RETENTION_EVERY;
         if (keep.is_none() && keep_bytes.is_none()) || waits {
             return Ok(Vec::new());
         }
-        self.retention.next_ns = at_ns.saturating_add(RETENTION_EVERY);
+        self.retention.next_ns = now_ns.saturating_add(RETENTION_EVERY);
         let rows = &mut self.retention.rows;
         rows.retain(|id, _| self.revisions.contains_key(id));
         for (&id, &revision) in &self.revisions {
@@ -149,12 +178,17 @@ impl Sealer {
         }
         let mut total: u64 = rows.values().map(|row| row.n_stored).sum();
         let mut oldest: Vec<_> = rows.iter().map(|(id, row)| (*id, *row)).collect();
+        repair(&mut oldest, now_ns);
         oldest.sort_by_key(|(id, row)| (row.received_ns, *id));
         let mut expired = Vec::new();
         for (id, row) in oldest {
-            let is_over = row.closed || id.incarnation() != self.incarnation;
-            let is_old =
-                keep.is_some_and(|keep| at_ns.saturating_sub(row.received_ns) > nanoseconds(keep));
+            let running = self.incarnation;
+            let tracked = self.sessions.get(&id);
+            // A session that goes on again may not be sealed since.
+            let goes_on = tracked.is_some_and(|tracked| tracked.builder.may_go_on(running));
+            let is_over = (row.closed || row.incarnation != running) && !goes_on;
+            let age_ns = now_ns.saturating_sub(row.received_ns);
+            let is_old = keep.is_some_and(|keep| age_ns > nanoseconds(keep));
             let is_surplus = keep_bytes.is_some_and(|most| total > most);
             let is_free = is_over && !row.pinned && !self.deleted.contains_key(&id);
             if is_free && (is_old || is_surplus) {
@@ -175,5 +209,44 @@ impl Sealer {
             }
         }
         Ok(expired)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(opened_ns: i64, received_ns: i64) -> RetentionRow {
+        RetentionRow {
+            revision: 1,
+            opened_ns,
+            received_ns,
+            n_stored: 1,
+            pinned: false,
+            closed: true,
+            incarnation: 1,
+        }
+    }
+
+    #[test]
+    fn times_of_a_wrong_clock_are_repaired_by_the_order_of_captures() {
+        const NOW: i64 = 1000;
+        // In order, ten years behind, in order, ten years ahead, in order, ahead.
+        let given = [
+            row(100, 150),
+            row(-9000, -8000),
+            row(300, 310),
+            row(9000, 9100),
+            row(500, 505),
+            row(9900, 9950),
+        ];
+        let rows = (1..).zip(given);
+        let mut rows: Vec<_> = rows
+            .map(|(number, row)| (CaptureId::new(1, number), row))
+            .collect();
+        rows.reverse();
+        repair(&mut rows, NOW);
+        let repaired: Vec<i64> = rows.iter().map(|(_, row)| row.received_ns).collect();
+        assert_eq!(repaired, [150, 100, 310, 505, 505, NOW]);
     }
 }

@@ -1,14 +1,20 @@
 //! Sealing on a thread of its own, beside the listeners.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+use tokio::sync::oneshot;
 
 use traceloom_input::captures::{CaptureId, DataFolder, Event};
 use traceloom_log::{Position, Snapshot};
 
-use super::{SealLog, SealRules, Sealer, requests};
+use super::clock::BelievedClock;
+use super::delete::RESUME;
+use super::{Request, SealLog, SealRules, Sealer, requests};
 use crate::audit::Audit;
 use crate::journal::{Journal, unix_ns};
 use crate::{Counts, Error, SealCounts, ballast};
@@ -16,12 +22,47 @@ use crate::{Counts, Error, SealCounts, ballast};
 /// Time between two looks at the log.
 const EVERY: Duration = Duration::from_millis(200);
 
+/// A session of an earlier start that is to go on, and who waits for that.
+pub(crate) type AskedResume = (CaptureId, oneshot::Sender<bool>);
+
+/// Has sessions of earlier starts go on. The thread decides, because it deletes captures too.
+#[derive(Clone)]
+pub(crate) struct Resumer(mpsc::Sender<AskedResume>);
+
+impl Resumer {
+    /// Returns both ends.
+    pub(crate) fn new() -> (Self, mpsc::Receiver<AskedResume>) {
+        let (sender, receiver) = mpsc::channel();
+        (Self(sender), receiver)
+    }
+
+    /// Returns `true` once a session may go on; `false` where it goes on already, or is gone.
+    pub(crate) async fn resume(&self, id: CaptureId) -> bool {
+        let (answer, answered) = oneshot::channel();
+        self.0.send((id, answer)).is_ok() && answered.await.unwrap_or(false)
+    }
+
+    /// As [`Resumer::resume`], on a thread that may wait.
+    pub(crate) fn resume_blocking(&self, id: CaptureId) -> bool {
+        let (answer, answered) = oneshot::channel();
+        self.0.send((id, answer)).is_ok() && answered.blocking_recv().unwrap_or(false)
+    }
+}
+
 /// What the thread tells whoever runs it.
 pub(crate) enum Told {
     /// What an operator should know.
     Event(String),
     /// Sealing ended, and so must collecting.
     Failed(Error),
+}
+
+/// What the thread shares with those that receive.
+pub(crate) struct SealedBeside {
+    pub(crate) journal: Arc<Journal>,
+    pub(crate) counts: Arc<Counts>,
+    pub(crate) audit: Arc<Audit>,
+    pub(crate) resumes: mpsc::Receiver<AskedResume>,
 }
 
 /// The thread; it ends when this is dropped.
@@ -39,26 +80,24 @@ impl SealThread {
         folder: DataFolder,
         rules: SealRules,
         incarnation: u64,
-        journal: Arc<Journal>,
-        counts: Arc<Counts>,
-        audit: Arc<Audit>,
+        beside: SealedBeside,
         tell: Box<dyn Fn(Told) + Send>,
     ) -> Result<Self, Error> {
         let segment_bytes = rules.segment_bytes();
+        let clock = BelievedClock::open(&folder, rules.trusts_clock);
         let sealer = Sealer::new(folder.disks()?, Some(folder.clone()), rules, incarnation)?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = std::thread::Builder::new().name("seal".to_owned());
         let thread = thread.spawn(move || {
-            if let Err(error) = run(
-                sealer,
+            let thread = Running {
                 segment_bytes,
-                &folder,
-                &journal,
-                (&counts, &audit),
-                &stopped,
-                &tell,
-            ) {
+                folder: &folder,
+                beside: &beside,
+                stopped: &stopped,
+                tell: &tell,
+            };
+            if let Err(error) = thread.run(sealer, clock) {
                 tell(Told::Failed(error));
             }
         });
@@ -81,44 +120,78 @@ impl Drop for SealThread {
     }
 }
 
-fn run(
-    mut sealer: Sealer,
+/// What the thread works with.
+struct Running<'t> {
     segment_bytes: u64,
-    folder: &DataFolder,
-    journal: &Arc<Journal>,
-    (counts, audit): (&Counts, &Audit),
-    stopped: &AtomicBool,
-    tell: &dyn Fn(Told),
-) -> Result<(), Error> {
-    let mut log = SealedJournal(journal.clone());
-    let mut said = None;
-    while !stopped.load(Ordering::Relaxed) {
-        let (asked, files) = requests::read(folder)?;
-        let n_taken = journal.n_taken();
-        let done = sealer.step(&mut log, unix_ns(), &asked);
-        // A log that failed is its owner's to tell.
-        if journal.failure().is_some() {
-            return Ok(());
+    folder: &'t DataFolder,
+    beside: &'t SealedBeside,
+    stopped: &'t AtomicBool,
+    tell: &'t dyn Fn(Told),
+}
+
+impl Running<'_> {
+    fn run(&self, mut sealer: Sealer, mut clock: BelievedClock) -> Result<(), Error> {
+        let mut log = SealedJournal(self.beside.journal.clone());
+        let mut said = None;
+        while !self.stopped.load(Ordering::Relaxed) {
+            let (mut asked, files) = requests::read(self.folder)?;
+            let resumes: Vec<AskedResume> = self.beside.resumes.try_iter().collect();
+            asked.extend(resumes.iter().map(|(id, _)| Request::Resume(*id)));
+            let n_taken = self.beside.journal.n_taken();
+            let now_ns = unix_ns();
+            let (believed_ns, alarm) = clock.believe(now_ns);
+            sealer.believe(believed_ns);
+            if let Some(alarm) = alarm {
+                (self.tell)(Told::Event(alarm));
+            }
+            let done = sealer.step(&mut log, now_ns, &asked);
+            // A log that failed is its owner's to tell.
+            if self.beside.journal.failure().is_some() {
+                return Ok(());
+            }
+            done?;
+            self.beside.journal.caught_up(n_taken);
+            count(&sealer, &self.beside.counts.sealing);
+            self.beside
+                .counts
+                .sealing
+                .clock_is_wrong
+                .store(clock.is_wrong(), Ordering::Relaxed);
+            self.answer(&mut sealer, resumes, &files);
+            requests::finish(&files)?;
+            for event in sealer.take_events() {
+                if said.as_ref() != Some(&event) {
+                    (self.tell)(Told::Event(event.clone()));
+                    said = Some(event);
+                }
+            }
+            let taken = ballast::take(self.folder, self.segment_bytes);
+            taken.map_err(|error| Error::new(format!("the ballast: {error}")))?;
+            std::thread::park_timeout(EVERY);
         }
-        done?;
-        journal.caught_up(n_taken);
-        count(&sealer, &counts.sealing);
-        let asking = requests::who(&files);
+        Ok(())
+    }
+
+    /// Tells those who asked, and the audit log, what became of requests.
+    fn answer(&self, sealer: &mut Sealer, resumes: Vec<AskedResume>, files: &[PathBuf]) {
+        let asking = requests::who(files);
+        let mut resumed = Vec::new();
         for audited in sealer.take_audited() {
-            audit.note(audited.line(&asking));
-        }
-        requests::finish(&files)?;
-        for event in sealer.take_events() {
-            if said.as_ref() != Some(&event) {
-                tell(Told::Event(event.clone()));
-                said = Some(event);
+            match audited.what {
+                RESUME if audited.outcome == "done" => resumed.push(audited.capture),
+                RESUME => {}
+                _ => self.beside.audit.note(audited.line(&asking)),
             }
         }
-        let taken = ballast::take(folder, segment_bytes);
-        taken.map_err(|error| Error::new(format!("the ballast: {error}")))?;
-        std::thread::park_timeout(EVERY);
+        for (id, answer) in resumes {
+            // Of two who ask for the same one, the first has it.
+            let found = resumed.iter().position(|done| *done == id);
+            let _ = answer.send(found.is_some());
+            if let Some(at) = found {
+                resumed.swap_remove(at);
+            }
+        }
     }
-    Ok(())
 }
 
 fn count(sealer: &Sealer, counts: &SealCounts) {
