@@ -25,6 +25,7 @@ fn samples_are_claimed_by_their_own_format_alone() {
         "otlp-traces",
         "otlp-traces-json",
         "zipkin",
+        "zipkin-protobuf",
         "chrome",
         "pprof",
     ];

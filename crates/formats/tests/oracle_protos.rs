@@ -19,6 +19,7 @@ mod top;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use raised::raise;
 use said::busy;
@@ -42,7 +43,13 @@ fn ask(script: &str, module: &str, bytes: &[u8]) -> Option<Vec<Value>> {
         println!("python3 with {module} not found, skipped");
         return None;
     }
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{script}.bin"));
+    // Tests run beside each other.
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    let name = match bytes {
+        [] => format!("{script}.bin"),
+        _ => format!("{script}.{}.bin", ASKED.fetch_add(1, Ordering::Relaxed)),
+    };
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&file, bytes).expect("a file");
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/oracle")
@@ -291,8 +298,82 @@ fn spans_decode_with_the_same_parents_values_and_events() {
     let recording = lowered(protobuf, &theirs);
     assert_eq!(made[0]["spans"], recording.spans.len());
     assert_eq!(recording.notes.total(), 0);
-    // Theirs as they read it, and as we do.
-    let mut said = ask("read_traces.py", module, &theirs).unwrap();
-    said.sort_by_key(|row| row.to_string());
-    assert_eq!(said, spans(&recording));
+    // Theirs as they read it, and as we do; then what we write of it, in both encodings.
+    let json = by_name("otlp-traces-json").unwrap();
+    let written = [protobuf, json].map(|target| raise(target, &recording));
+    for bytes in [theirs].iter().chain(&written) {
+        let mut said = ask("read_traces.py", module, bytes).unwrap();
+        said.sort_by_key(|row| row.to_string());
+        assert_eq!(said, spans(&recording));
+    }
+}
+
+/// Spans of every kind of source get ids by which the classes of others find the parents that the source has.
+#[test]
+fn spans_of_other_formats_decode_with_their_parents() {
+    let module = "opentelemetry.proto.trace.v1.trace_pb2";
+    let mut cases = vec![("busy", busy())];
+    for from in [
+        "zipkin",
+        "heph",
+        "zorka-c",
+        "chrome",
+        "perfetto",
+        "otlp-traces",
+    ] {
+        let format = by_name(from).unwrap();
+        let bytes = traceloom_samples::bytes(from, 3, 40_000);
+        cases.push((from, lowered(format, &bytes)));
+    }
+    for (from, recording) in cases {
+        let named = |id: Option<_>| {
+            id.map_or_else(String::new, |id| recording.function_name(id).into_owned())
+        };
+        let by_id: HashMap<SpanId, _> = recording
+            .spans
+            .iter()
+            .map(|span| (span.id, named(span.function)))
+            .collect();
+        let mut ours: Vec<Value> = recording
+            .spans
+            .iter()
+            .map(|span| {
+                let parent = span.parent.and_then(|parent| by_id.get(&parent)).cloned();
+                let failed = span.status == traceloom_model::SpanStatus::Error;
+                json!([
+                    named(span.function),
+                    parent.unwrap_or_default(),
+                    span.start,
+                    span.end,
+                    failed
+                ])
+            })
+            .collect();
+        ours.sort_by_key(Value::to_string);
+        assert!(!ours.is_empty(), "{from}");
+        for target in ["otlp-traces", "otlp-traces-json"] {
+            let written = raise(by_name(target).unwrap(), &recording);
+            let Some(theirs) = ask("read_traces.py", module, &written) else {
+                return;
+            };
+            // Callers in other services have ids too, and are no parents of the model.
+            let by_service: HashMap<_, _> = theirs
+                .iter()
+                .map(|row| (row["name"].to_string(), row["service"].clone()))
+                .collect();
+            let rows = theirs.iter().filter(|row| row["event"] == Value::Null);
+            let mut rows: Vec<Value> = rows
+                .map(|row| {
+                    let parent = row["parent"].as_str().expect("a name");
+                    let caller = by_service.get(&json!(parent).to_string());
+                    let is_own = from != "zipkin" && from != "otlp-traces"
+                        || caller == Some(&row["service"]);
+                    let parent = if is_own { parent } else { "" };
+                    json!([row["name"], parent, row["start"], row["end"], row["failed"]])
+                })
+                .collect();
+            rows.sort_by_key(Value::to_string);
+            assert_eq!(rows, ours, "{from} as {target}");
+        }
+    }
 }

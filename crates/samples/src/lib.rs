@@ -84,6 +84,7 @@ pub const SAMPLES: &[(&str, Sample)] = &[
     ("otlp-traces", otlp_traces::protobuf),
     ("otlp-traces-json", otlp_traces::json),
     ("zipkin", zipkin::sample),
+    ("zipkin-protobuf", zipkin::protobuf),
     ("speedscope", json_profiles::speedscope),
     ("cpuprofile", json_profiles::cpuprofile),
     ("heapprofile", json_profiles::heapprofile),

@@ -14,6 +14,7 @@ mod probe;
 pub mod protocol;
 mod record;
 mod source;
+pub(crate) mod translated;
 pub(crate) mod two_pass;
 mod whole_input;
 mod whole_recording;

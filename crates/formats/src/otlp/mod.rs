@@ -99,6 +99,11 @@ pub const TRACES: Format = Format {
     probe: probe::traces,
     reader: Some(|limits| Box::new(Reader::new(&schema::TRACES, limits))),
     lower: Some(traces::lower),
+    raise: Some(|options, output| {
+        let encoding = |message: &[u8], out: &mut Vec<u8>| out.extend_from_slice(message);
+        traces::open(options, output, encoding, "otlp-traces")
+    }),
+    holds: traces::HOLDS,
     ..Format::BASE
 };
 
@@ -111,5 +116,8 @@ pub const TRACES_JSON: Format = Format {
     probe: json::traces_probe,
     reader: Some(json::traces_reader),
     lower: Some(json::lower_traces),
+    raise: Some(|options, output| {
+        traces::open(options, output, json::put_traces, "otlp-traces-json")
+    }),
     ..TRACES
 };

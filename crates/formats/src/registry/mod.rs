@@ -69,6 +69,7 @@ pub const FORMATS: &[&Format] = &[
     &otlp::TRACES,
     &otlp::TRACES_JSON,
     &zipkin::FORMAT,
+    &zipkin::PROTOBUF,
     &speedscope::FORMAT,
     &cpuprofile::FORMAT,
     &cpuprofile::HEAP,

@@ -1,4 +1,4 @@
-//! Zipkin's spans in JSON, version 2 (SPEC.md): a list of spans, or of traces.
+//! Zipkin's spans of version 2 (SPEC.md): a list of spans, or of traces, in JSON; a list of spans in protobuf.
 //!
 //! ```
 //! use traceloom_formats::{LowerOptions, SliceSource, zipkin};
@@ -16,10 +16,12 @@
 //! ```
 
 mod lower;
+mod protobuf;
 mod span;
 
 use traceloom_model::Limits;
 
+use crate::protobuf::Reader;
 use crate::text::json::{Document, JsonLayout, JsonReader, Kind};
 use crate::{Confidence, Format, Probe};
 
@@ -32,6 +34,17 @@ pub const FORMAT: Format = Format {
     probe,
     reader: Some(|limits| Box::new(JsonReader::new(&LAYOUT, limits))),
     lower: Some(lower::lower),
+    ..Format::BASE
+};
+
+/// The same in protobuf.
+pub const PROTOBUF: Format = Format {
+    name: "zipkin-protobuf",
+    title: "Zipkin spans (protobuf, version 2)",
+    extensions: &["zipkin-protobuf"],
+    probe: protobuf::probe,
+    reader: Some(|limits| Box::new(Reader::new(&protobuf::LAYOUT, limits))),
+    lower: Some(protobuf::lower),
     ..Format::BASE
 };
 

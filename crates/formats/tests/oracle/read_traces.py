@@ -24,6 +24,12 @@ def number_of(value):
     return value.int_value if value.WhichOneof("value") == "int_value" else 0
 
 
+def event_of(span):
+    """The form of a span that is an event, as traceloom writes those that are in no span."""
+    forms = [pair.value.string_value for pair in span.attributes if pair.key == "span.event"]
+    return {"event": forms[0]} if forms else {}
+
+
 content = open(sys.argv[1], "rb").read()
 data = trace_pb2.TracesData()
 if content.startswith(b"{"):
@@ -52,4 +58,5 @@ for resource, span in spans:
         "integers": sum(number_of(pair.value) for pair in span.attributes if pair.key != "thread.id"),
         "events": sorted(event.name for event in span.events),
         "links": len(span.links),
+        **event_of(span),
     }))

@@ -37,7 +37,8 @@ fn unit(recording: &Recording, unit: Unit) -> String {
     }
 }
 
-fn value(recording: &Recording, value: &Value) -> String {
+/// Returns a value in words.
+pub fn value(recording: &Recording, value: &Value) -> String {
     match value {
         Value::Text(id) => format!("{:?}", recording.text(*id)),
         Value::F64(value) => format!("F64({:#x})", value.to_bits()),

@@ -1,14 +1,15 @@
 //! JSON to protobuf, by the tables of the messages.
 
 use base64::Engine as _;
-use traceloom_model::{Asks, Batch, Flow, Level, Limits, Note, PartId, Sink, Stage};
+use traceloom_model::{Level, Limits, Sink};
 
 use super::BASE64;
-use crate::codec::{CountedNotes, whole};
+use crate::codec::CountedNotes;
+use crate::codec::translated::{self, TranslatedPart};
 use crate::protobuf::{FieldSpec, FieldType, Wire, put_tag};
 use crate::text::json::{Document, Kind, Value};
 use crate::wire::put_leb128;
-use crate::{Error, Lower, LowerOptions, Part, Pull, SlicePull, Source, damage, warn};
+use crate::{Error, Lower, LowerOptions, Source, damage, warn};
 
 /// Messages inside messages; deeper ones are left out.
 const DEEPEST: usize = 200;
@@ -21,136 +22,49 @@ pub(super) fn lower(
     root: &'static [FieldSpec],
     lower: Lower,
 ) -> Result<(), Error> {
-    let mut parts = Vec::new();
-    for part in 0..source.parts().len() {
-        let bytes = whole(source.open(part, 0)?.as_mut(), &options.limits)?;
-        parts.push(DecodedPart::of(&bytes, root, &options.limits));
-    }
-    let decoded = DecodedSource { source, parts };
-    let mut offsets = TextOffsets {
-        parts: &decoded.parts,
-        to: sink,
-    };
-    lower(&decoded, options, &mut offsets)?;
-    let parts = decoded.parts.iter().enumerate();
-    for (part, decoded) in parts {
-        let part = PartId::nth(part);
-        for note in &decoded.notes {
-            if sink
-                .note(Note {
-                    part,
-                    ..note.clone()
-                })
-                .is_break()
-            {
-                return Ok(());
-            }
+    let decode = |text: &[u8], limits: &Limits| decoded(text, root, limits);
+    translated::lower(source, options, sink, &decode, lower)
+}
+
+/// Decodes documents that stand end to end.
+fn decoded(text: &[u8], root: &'static [FieldSpec], limits: &Limits) -> TranslatedPart {
+    let mut part = TranslatedPart::default();
+    let mut tally = CountedNotes::default();
+    let mut at = 0;
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.trim_ascii().is_empty()) {
+        let document = Document::parse(rest, limits);
+        for defect in document.defects() {
+            let note = damage(defect.kind, (at + defect.offset) as u64, defect.text);
+            part.notes
+                .push(note.counting((defect.skipped as u64).max(1)));
         }
-    }
-    Ok(())
-}
-
-/// A part's messages, and where they were in the text.
-#[derive(Debug, Default)]
-struct DecodedPart {
-    bytes: Vec<u8>,
-    /// Places in the message with their places in the text, ascending.
-    offsets: Vec<(usize, usize)>,
-    notes: Vec<Note>,
-}
-
-impl DecodedPart {
-    fn of(text: &[u8], root: &'static [FieldSpec], limits: &Limits) -> Self {
-        let mut part = Self::default();
-        let mut tally = CountedNotes::default();
-        let mut at = 0;
-        while let Some(rest) = text.get(at..).filter(|rest| !rest.trim_ascii().is_empty()) {
-            let document = Document::parse(rest, limits);
-            for defect in document.defects() {
-                let note = damage(defect.kind, (at + defect.offset) as u64, defect.text);
-                part.notes
-                    .push(note.counting((defect.skipped as u64).max(1)));
-            }
-            let mut decoder = Decoder {
-                part: &mut part,
-                tally: &mut tally,
-                base: at,
-            };
-            match document.root() {
-                Some(value) if value.kind() == Kind::Object => decoder.members(value, root, 0),
-                Some(value) => decoder.tell("json_type", value, "a document that is no object"),
-                None => {}
-            }
-            if document.end() == 0 || document.root().is_none() {
-                let note = warn(
-                    "bytes_after_document",
-                    at as u64,
-                    "bytes follow the document",
-                );
-                part.notes.push(note.counting(rest.len() as u64));
-                break;
-            }
-            at += document.end();
+        let mut decoder = Decoder {
+            part: &mut part,
+            tally: &mut tally,
+            base: at,
+        };
+        match document.root() {
+            Some(value) if value.kind() == Kind::Object => decoder.members(value, root, 0),
+            Some(value) => decoder.tell("json_type", value, "a document that is no object"),
+            None => {}
         }
-        part.notes.extend(tally.into_notes());
-        part
-    }
-
-    /// Returns the place in the text of what is at an offset of the message.
-    fn offset(&self, offset: u64) -> u64 {
-        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-        let before = self.offsets.partition_point(|&(own, _)| own <= offset);
-        let found = before.checked_sub(1).and_then(|at| self.offsets.get(at));
-        found.map_or(0, |&(_, text)| text as u64)
-    }
-}
-
-struct DecodedSource<'s> {
-    source: &'s dyn Source,
-    parts: Vec<DecodedPart>,
-}
-
-impl Source for DecodedSource<'_> {
-    fn parts(&self) -> &[Part] {
-        self.source.parts()
-    }
-
-    fn location(&self) -> &str {
-        self.source.location()
-    }
-
-    fn open(&self, part: usize, offset: u64) -> Result<Box<dyn Pull + '_>, Error> {
-        let part = self.parts.get(part);
-        let part = part.ok_or_else(|| Error::usage(format!("no part {offset}")))?;
-        Ok(Box::new(SlicePull::new(&part.bytes, offset)))
-    }
-}
-
-/// Gives notes the offsets of the text.
-struct TextOffsets<'s> {
-    parts: &'s [DecodedPart],
-    to: &'s mut dyn Sink,
-}
-
-impl Stage for TextOffsets<'_> {
-    fn asks(&self) -> Asks {
-        self.to.asks()
-    }
-
-    fn pass(&mut self, batch: Batch) -> Flow {
-        match batch {
-            Batch::Note(note) => {
-                let part = self.parts.get(note.part.0 as usize);
-                let offset = part.map_or(0, |part| part.offset(note.offset));
-                self.to.note(Note { offset, ..note })
-            }
-            other => other.push(self.to),
+        if document.end() == 0 || document.root().is_none() {
+            let note = warn(
+                "bytes_after_document",
+                at as u64,
+                "bytes follow the document",
+            );
+            part.notes.push(note.counting(rest.len() as u64));
+            break;
         }
+        at += document.end();
     }
+    part.notes.extend(tally.into_notes());
+    part
 }
 
 struct Decoder<'p> {
-    part: &'p mut DecodedPart,
+    part: &'p mut TranslatedPart,
     tally: &'p mut CountedNotes,
     /// Where the document begins in the text.
     base: usize,

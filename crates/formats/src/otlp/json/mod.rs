@@ -5,6 +5,7 @@
 //! offsets of the text.
 
 mod decode;
+mod encode;
 
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -91,6 +92,11 @@ pub(super) fn lower_traces(
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
     decode::lower(source, options, sink, &schema::TRACES_DATA, traces::lower)
+}
+
+/// Appends a message of traces as a line of JSON.
+pub(super) fn put_traces(message: &[u8], out: &mut Vec<u8>) {
+    encode::document(message, &schema::TRACES_DATA, out);
 }
 
 /// Lowers profiles.

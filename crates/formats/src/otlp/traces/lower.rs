@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use traceloom_model::{
     AttrKeyId, Attribute, BATCH_ROWS, Clock, EventBatch, EventRow, EventType, EventTypeId, Flow,
     Function, Level, Link, LinkBatch, Order, ResourceId, Sink, SpanBatch, SpanContext, SpanId,
-    SpanRow, SpanStatus, StringId, Tables, TrackId, Value, ValueType, ValueTypeId,
+    SpanRow, SpanStatus, StringId, Tables, Track, TrackId, Value, ValueType, ValueTypeId,
 };
 
 use super::survey::{SpanHead, SurveyedTraces, survey, time};
@@ -68,6 +68,10 @@ fn rows(
         })
         .collect();
     let tracks = by_context::tracks(&surveyed.placed.lines, &resources, &threads, tables);
+    let resources_of_events = surveyed.events.iter();
+    let resources_of_events = resources_of_events
+        .map(|&process| resources.get(process as usize).copied())
+        .collect();
     let first = tables.reserve_spans(surveyed.placed.places.len() as u64);
     // Targets that write a span before what follows from it is known prepare for links.
     if sink.links(LinkBatch::default()).is_break() {
@@ -80,7 +84,9 @@ fn rows(
         tally,
         first,
         tracks,
+        resources_of_events,
         at: 0,
+        event_at: 0,
         scope: Vec::new(),
         event_types: HashMap::default(),
         spans: SpanBatch::default(),
@@ -112,6 +118,8 @@ struct OwnKeys {
     entry: AttrKeyId,
     status: AttrKeyId,
     counters: AttrKeyId,
+    context: [AttrKeyId; 3],
+    event: AttrKeyId,
 }
 
 impl OwnKeys {
@@ -127,7 +135,18 @@ impl OwnKeys {
             entry: key(names::ENTRY),
             status: key(names::STATUS),
             counters: key(names::COUNTERS),
+            context: names::CONTEXT.map(&mut key),
+            event: key(names::EVENT),
         }
+    }
+}
+
+impl OwnKeys {
+    /// Returns which id of a context an attribute is, and the id.
+    fn context_id(&self, key: AttrKeyId, text: &[u8]) -> Option<(usize, u128)> {
+        let own = self.context.iter().position(|&own| own == key)?;
+        let text = std::str::from_utf8(text).ok()?;
+        Some((own, u128::from_str_radix(text, 16).ok()?))
     }
 }
 
@@ -138,8 +157,11 @@ struct Lowering<'a> {
     keys: OwnKeys,
     first: SpanId,
     tracks: Vec<TrackId>,
+    resources_of_events: Vec<Option<ResourceId>>,
     /// Position of the next span.
     at: usize,
+    /// Position of the next span that is an event.
+    event_at: usize,
     /// What the scope says of each of its spans.
     scope: Vec<Attribute>,
     event_types: HashMap<StringId, EventTypeId, RandomState>,
@@ -156,6 +178,19 @@ struct Told {
     kind: Option<StringId>,
     entry: Option<bool>,
     partial: Option<SpanStatus>,
+    /// Trace, span and parent, where they are not those of the span.
+    context: [Option<u128>; 3],
+}
+
+impl Told {
+    fn context(&self) -> Option<SpanContext> {
+        let [trace, span, parent] = self.context;
+        Some(SpanContext {
+            trace: trace?,
+            span: u64::try_from(span?).ok()?,
+            parent: u64::try_from(parent?).ok()?,
+        })
+    }
 }
 
 const NO_TEXT: &value::Lookup<'static> = &|_| &[];
@@ -203,6 +238,10 @@ impl Lowering<'_> {
     }
 
     fn span(&mut self, body: &[u8], offset: u64) {
+        let head = SpanHead::of(body);
+        if let Some(form) = head.event {
+            return self.lone_event(body, &head, form);
+        }
         let Some(place) = self.surveyed.placed.places.get(self.at).copied() else {
             return;
         };
@@ -211,7 +250,6 @@ impl Lowering<'_> {
         };
         let id = self.nth(self.at);
         self.at += 1;
-        let head = SpanHead::of(body);
         let mut told = Told {
             attributes: self.scope.clone(),
             ..Told::default()
@@ -269,11 +307,11 @@ impl Lowering<'_> {
             },
             entry: told.entry.unwrap_or(place.parent.is_none()),
             counters: &told.counters,
-            context: ids.map(|(trace, span)| SpanContext {
+            context: told.context().or(ids.map(|(trace, span)| SpanContext {
                 trace,
                 span,
                 parent: head.parent(),
-            }),
+            })),
             ..SpanRow::call(id, track, function, start, end.max(start))
         };
         self.spans.push_with(&row, &mut told.attributes);
@@ -288,10 +326,7 @@ impl Lowering<'_> {
     fn attribute(&mut self, pair: &[u8], told: &mut Told) {
         let row = value::attribute(pair, NO_TEXT, self.tables);
         let keys = &self.keys;
-        let text = match &row.value {
-            Value::Text(id) => self.tables.string_bytes(*id),
-            _ => b"",
-        };
+        let text = text_of(pair);
         match &row.value {
             // The track says them.
             Value::I64(_) if row.key == keys.thread[0] => {}
@@ -303,6 +338,11 @@ impl Lowering<'_> {
             }
             Value::Text(_) if row.key == keys.status && text == b"partial_end" => {
                 told.partial = Some(SpanStatus::PartialEnd);
+            }
+            Value::Text(_) if let Some((own, id)) = keys.context_id(row.key, text) => {
+                if let Some(slot) = told.context.get_mut(own) {
+                    *slot = Some(id);
+                }
             }
             Value::Map(pairs) if row.key == keys.counters => {
                 for (name, value) in pairs {
@@ -376,6 +416,47 @@ impl Lowering<'_> {
             track: Some(track),
             attributes: &attributes,
             ..EventRow::of_process(event_type, time(at), None)
+        });
+    }
+
+    /// Reads a span that is an event.
+    fn lone_event(&mut self, body: &[u8], head: &SpanHead<'_>, form: &[u8]) {
+        let Some(&resource) = self.resources_of_events.get(self.event_at) else {
+            return;
+        };
+        self.event_at += 1;
+        let mut name = &[][..];
+        let mut attributes = Vec::new();
+        for (number, raw) in fields(body) {
+            match number {
+                5 => name = raw.bytes(),
+                9 => {
+                    let row = value::attribute(raw.bytes(), NO_TEXT, self.tables);
+                    if row.key != self.keys.event && !self.keys.thread.contains(&row.key) {
+                        attributes.push(row);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let is_threaded = head.thread.is_some() || !head.thread_name.is_empty();
+        let track = is_threaded.then(|| {
+            let name = head.thread_name;
+            let name = (!name.is_empty()).then(|| self.tables.bytes(name));
+            self.tables.track(Track {
+                resource,
+                name,
+                os_id: head.thread,
+                ..Track::default()
+            })
+        });
+        let event_type = self.event_type(name);
+        let start = time(head.start);
+        let end = (form == names::INTERVAL.as_bytes()).then(|| time(head.end).max(start));
+        self.events.push(&EventRow {
+            track,
+            attributes: &attributes,
+            ..EventRow::of_process(event_type, start, end)
         });
     }
 
@@ -456,6 +537,14 @@ impl Lowering<'_> {
         }
         push_events(std::mem::take(&mut self.events), sink)
     }
+}
+
+/// Returns the text that is the value of a `KeyValue`; empty where it is none.
+fn text_of(pair: &[u8]) -> &[u8] {
+    let value = fields(pair).filter(|&(number, _)| number == 2).last();
+    let text = value.and_then(|(_, any)| fields(any.bytes()).last());
+    text.filter(|&(number, _)| number == 1)
+        .map_or(&[], |(_, text)| text.bytes())
 }
 
 /// Returns bytes in hexadecimal digits; ids that are too long are cut.

@@ -1,9 +1,44 @@
-//! Traces: spans of OpenTelemetry, read (SPEC.md §5).
+//! Traces: spans of OpenTelemetry, read (SPEC.md §5) and written (SPEC.md §7).
 
+mod ids;
 mod lower;
+mod raise;
+mod span;
 mod survey;
 
 pub(super) use lower::lower;
+pub(super) use raise::open;
+
+use traceloom_model::{Capabilities, Feature};
+
+/// What traces can hold.
+pub(super) const HOLDS: Capabilities = Capabilities::of(&[
+    Feature::Spans,
+    Feature::PartialSpans,
+    Feature::SpanCounters,
+    Feature::InnerCounters,
+    Feature::InnerCalls,
+    Feature::SpanAttributes,
+    Feature::TypedAttributes,
+    Feature::FloatAttributes,
+    Feature::WideIntegers,
+    Feature::NestedAttributes,
+    Feature::ErrorStatus,
+    Feature::TraceIds,
+    Feature::SpanContexts,
+    Feature::SpanKinds,
+    Feature::InnerMarks,
+    Feature::SubMillisecond,
+    Feature::SubMicrosecond,
+    Feature::Tracks,
+    Feature::Resources,
+    Feature::Events,
+    Feature::EventDurations,
+    Feature::EventAttributes,
+    Feature::Links,
+    Feature::DistantParents,
+    Feature::UnknownOrigin,
+]);
 
 /// Names of attributes for what a span has beside its attributes; the first five are OpenTelemetry's own.
 mod names {
@@ -30,6 +65,14 @@ mod names {
     pub(super) const ENTRY: &str = "span.entry";
     pub(super) const STATUS: &str = "span.status";
     pub(super) const COUNTERS: &str = "span.counters";
+    /// Trace, span and parent of a span that is written with other ids.
+    pub(super) const CONTEXT: [&str; 3] = ["span.trace_id", "span.id", "span.parent_id"];
+    /// On a span that is an event, with its form.
+    pub(super) const EVENT: &str = "span.event";
+    pub(super) const INSTANT: &str = "instant";
+    pub(super) const INTERVAL: &str = "interval";
+    /// Where an event happened.
+    pub(super) const STACK: &str = "code.stacktrace";
 }
 
 /// Kinds of spans, by their numbers.

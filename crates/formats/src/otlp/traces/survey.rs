@@ -23,6 +23,8 @@ pub(super) struct SurveyedTraces {
     pub(super) threads: Vec<(Option<u64>, Vec<u8>)>,
     /// The clock of all times, where it does not count from 1970.
     pub(super) clock: Option<Vec<u8>>,
+    /// The process of each span that is an event.
+    pub(super) events: Vec<u32>,
     /// The last time of a span: spans without end run until then.
     pub(super) last: Timestamp,
     pub(super) tally: CountedNotes,
@@ -38,6 +40,8 @@ pub(super) struct SpanHead<'a> {
     pub(super) end: u64,
     pub(super) thread: Option<u64>,
     pub(super) thread_name: &'a [u8],
+    /// The span is an event of this form.
+    pub(super) event: Option<&'a [u8]>,
 }
 
 impl<'a> SpanHead<'a> {
@@ -66,13 +70,16 @@ impl<'a> SpanHead<'a> {
                 _ => {}
             }
         }
-        if key != names::THREAD_ID.as_bytes() && key != names::THREAD_NAME.as_bytes() {
+        let (id, name) = (names::THREAD_ID.as_bytes(), names::THREAD_NAME.as_bytes());
+        let event = names::EVENT.as_bytes();
+        if ![id, name, event].contains(&key) {
             return;
         }
         for (number, raw) in fields(any) {
             match number {
-                1 if key == names::THREAD_NAME.as_bytes() => self.thread_name = raw.bytes(),
-                3 if key == names::THREAD_ID.as_bytes() => self.thread = Some(raw.number()),
+                1 if key == name => self.thread_name = raw.bytes(),
+                1 if key == event => self.event = Some(raw.bytes()),
+                3 if key == id => self.thread = Some(raw.number()),
                 _ => {}
             }
         }
@@ -140,7 +147,7 @@ pub(super) fn survey(
     let mut splitter = FieldSplitter::new(TRACES_SCHEMA, limits);
     let whole = each_field(pull, &mut splitter, note, |field, _| {
         if std::ptr::eq(field.within, &TRACES_DATA) {
-            processes.end(&mut spans);
+            processes.end(&mut spans, &mut surveyed.events);
             return Flow::Continue(());
         }
         let Content::Len(body) = field.value else {
@@ -151,13 +158,17 @@ pub(super) fn survey(
             processes.body = body.to_vec();
         } else if std::ptr::eq(field.within, &SCOPE_SPANS) && field.number == 2 {
             let head = SpanHead::of(body);
-            if spans.len() >= most {
+            if spans.len() + surveyed.events.len() >= most {
                 let text = || "more spans than the limits allow are left out".to_owned();
                 let tally = &mut surveyed.tally;
                 tally.add(Level::Damage, "limit_table", field.offset, text);
                 return Flow::Continue(());
             }
             head.tell(field.offset, &mut surveyed.tally);
+            if head.event.is_some() {
+                surveyed.events.push(0);
+                return Flow::Continue(());
+            }
             let thread = match (head.thread, head.thread_name) {
                 (None, b"") => 0,
                 (id, name) => {
@@ -182,7 +193,7 @@ pub(super) fn survey(
         }
         Flow::Continue(())
     })?;
-    processes.end(&mut spans);
+    processes.end(&mut spans, &mut surveyed.events);
     surveyed.resources = processes.bodies;
     for at in open {
         if let Some(span) = spans.get_mut(at) {
@@ -218,23 +229,27 @@ struct Processes {
     bodies: Vec<Vec<u8>>,
     /// The resource of the message that is read, which may come after its spans.
     body: Vec<u8>,
-    /// Spans whose process is known.
-    done: usize,
+    /// Spans and events whose process is known.
+    done: [usize; 2],
 }
 
 impl Processes {
-    /// Says whose the spans since the last call are.
-    fn end(&mut self, spans: &mut [IdentifiedSpan]) {
+    /// Says whose the spans and events since the last call are.
+    fn end(&mut self, spans: &mut [IdentifiedSpan], events: &mut [u32]) {
         let body = std::mem::take(&mut self.body);
-        let Some(new) = spans.get_mut(self.done..).filter(|new| !new.is_empty()) else {
+        let [known_spans, known_events] = self.done;
+        self.done = [spans.len(), events.len()];
+        let spans = spans.get_mut(known_spans..).unwrap_or_default();
+        let events = events.get_mut(known_events..).unwrap_or_default();
+        if spans.is_empty() && events.is_empty() {
             return;
-        };
+        }
         let next = u32::try_from(self.bodies.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry(body).or_insert_with_key(|body| {
             self.bodies.push(body.clone());
             next
         });
-        new.iter_mut().for_each(|span| span.process = number);
-        self.done = spans.len();
+        spans.iter_mut().for_each(|span| span.process = number);
+        events.fill(number);
     }
 }
