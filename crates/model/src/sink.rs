@@ -70,6 +70,12 @@ pub struct Asks {
     ///
     /// A target that writes such a dictionary loses them otherwise; to all others they mean nothing.
     pub unused: bool,
+    /// Only the amounts of samples are added up, and which kinds of rows there are: samples need no stack,
+    /// thread or label, events no attributes.
+    ///
+    /// A reader that has to resolve those is spared it, and the notes about them; one that does not may bring
+    /// them all the same.
+    pub amounts_only: bool,
 }
 
 impl Default for Asks {
@@ -81,6 +87,7 @@ impl Default for Asks {
             stacks: true,
             checks_values: false,
             unused: false,
+            amounts_only: false,
         }
     }
 }

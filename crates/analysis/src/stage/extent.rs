@@ -52,6 +52,7 @@ impl Stage for Extent {
             stacks: true,
             checks_values: false,
             unused: false,
+            amounts_only: false,
         }
     }
 

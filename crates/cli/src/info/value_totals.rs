@@ -58,6 +58,8 @@ impl Sink for ValueTotals {
     fn asks(&self) -> Asks {
         Asks {
             wants: Wants::Calls,
+            sampled_events: false,
+            amounts_only: true,
             ..Asks::default()
         }
     }

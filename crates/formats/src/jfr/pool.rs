@@ -173,8 +173,8 @@ pub(super) struct Pools {
 }
 
 impl Pools {
-    /// Adds the constants of a checkpoint whose body begins at `base` of the chunk; the last definition
-    /// of a key is the one that counts. Returns false when the table is full.
+    /// Adds the constants of a checkpoint whose body begins at `base` of the chunk, of the types that `wanted`
+    /// is true for; the last definition of a key is the one that counts. Returns false when the table is full.
     pub(super) fn add(
         &mut self,
         rules: &Rules<'_>,
@@ -182,8 +182,9 @@ impl Pools {
         base: usize,
         checkpoint: &Checkpoint,
         most: u64,
+        wanted: &dyn Fn(usize) -> bool,
     ) -> bool {
-        for pool in checkpoint.pools() {
+        for pool in checkpoint.pools().filter(|pool| wanted(pool.type_index)) {
             if self.by_type.len() <= pool.type_index {
                 self.by_type
                     .resize_with(pool.type_index + 1, HashMap::default);

@@ -708,3 +708,55 @@ fn in_pieces(bytes: &[u8]) -> Vec<(String, i64)> {
     }
     sums
 }
+
+/// Adds up samples, as a sink that has no use for anything else.
+#[derive(Default)]
+struct Amounts {
+    sums: std::collections::BTreeMap<(traceloom_model::ProfileId, usize), (u64, i128)>,
+    n_stacks: usize,
+    amounts_only: bool,
+}
+
+impl traceloom_model::Sink for Amounts {
+    fn asks(&self) -> traceloom_model::Asks {
+        traceloom_model::Asks {
+            amounts_only: self.amounts_only,
+            ..traceloom_model::Asks::default()
+        }
+    }
+
+    fn define(&mut self, definitions: traceloom_model::Definitions) -> traceloom_model::Flow {
+        self.n_stacks += definitions.stacks.len();
+        traceloom_model::Flow::Continue(())
+    }
+
+    fn samples(&mut self, batch: traceloom_model::SampleBatch) -> traceloom_model::Flow {
+        for row in 0..batch.len() {
+            for (column, &value) in batch.values(row).iter().enumerate() {
+                let sum = self.sums.entry((batch.profile, column)).or_default();
+                *sum = (sum.0 + 1, sum.1 + i128::from(value));
+            }
+        }
+        traceloom_model::Flow::Continue(())
+    }
+}
+
+#[test]
+fn amounts_alone_are_those_of_samples_with_stacks() {
+    for seed in 0..4 {
+        let bytes = made(seed, 60_000);
+        let source = SliceSource::default().with("a.jfr", &FORMAT, &bytes);
+        let added_up = |amounts_only| {
+            let mut amounts = Amounts {
+                amounts_only,
+                ..Amounts::default()
+            };
+            FORMAT.lower.unwrap()(&source, &LowerOptions::default(), &mut amounts).unwrap();
+            amounts
+        };
+        let (whole, alone) = (added_up(false), added_up(true));
+        assert!(!whole.sums.is_empty() && whole.n_stacks > 0, "seed {seed}");
+        assert_eq!(alone.sums, whole.sums, "seed {seed}");
+        assert_eq!(alone.n_stacks, 0, "seed {seed}");
+    }
+}

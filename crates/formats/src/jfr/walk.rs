@@ -137,6 +137,7 @@ pub(super) fn find_schema(chunk: &[u8], header: &Header, limits: &Limits) -> Opt
 /// One stretch of a chunk; they tile it.
 #[derive(Debug)]
 pub(super) enum ChunkStretch {
+    /// Metadata, or constants that are stepped over.
     Metadata(EventHead),
     Checkpoint(EventHead, Box<Checkpoint>),
     /// An event of a known type; its fields end at `used`.
@@ -184,6 +185,7 @@ pub(super) struct EventWalk<'a, 's> {
     at: usize,
     work: usize,
     limits: Limits,
+    steps_over_constants: bool,
 }
 
 impl<'a, 's> EventWalk<'a, 's> {
@@ -206,7 +208,13 @@ impl<'a, 's> EventWalk<'a, 's> {
             at: HEADER,
             work: PATIENCE * chunk.len(),
             limits: *limits,
+            steps_over_constants: false,
         }
+    }
+
+    /// Takes checkpoints by their size alone from here on; the sizes of the chunk's events must fit.
+    pub(super) fn step_over_constants(&mut self) {
+        self.steps_over_constants = true;
     }
 
     pub(super) fn compressed(&self) -> bool {
@@ -318,6 +326,7 @@ impl<'a, 's> EventWalk<'a, 's> {
                 Err(bad) if bounded => ChunkStretch::Bad(head, bad),
                 _ => return self.lost(self.at + 1),
             },
+            CHECKPOINT if bounded && self.steps_over_constants => ChunkStretch::Metadata(head),
             CHECKPOINT if bounded || self.is_checkpoint(&mut self.body(&head)) => {
                 match Checkpoint::read(&self.rules, &mut scan, &mut self.work) {
                     Ok(checkpoint) => ChunkStretch::Checkpoint(head, Box::new(checkpoint)),

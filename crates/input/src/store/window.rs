@@ -44,7 +44,9 @@ impl<'r> GrowingWindow<'r> {
                 self.start = 0;
                 self.filled = have;
             }
-            let room = (self.filled + have.max(READ_AHEAD)).max(READ_AHEAD);
+            // Doubled at most, so that what is asked for is believed only as it arrives.
+            let wanted = (need - have).saturating_add(READ_AHEAD);
+            let room = self.filled + have.clamp(READ_AHEAD, wanted);
             if self.buffer.len() < room && self.buffer.len() - self.filled < READ_AHEAD / 2 {
                 self.buffer.resize(room, 0);
             }

@@ -398,6 +398,7 @@ impl Stage for Learning<'_> {
             stacks: true,
             checks_values: false,
             unused: false,
+            amounts_only: false,
         }
     }
 

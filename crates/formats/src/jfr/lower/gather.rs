@@ -24,13 +24,14 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// Collects the constants of every checkpoint of the chunk.
+    /// Collects the constants of every checkpoint of the chunk, of the types that `wanted` is true for.
     pub(super) fn of(
         chunk: &[u8],
         header: &Header,
         outline: &Outline,
         types: Types<'_>,
         limits: &Limits,
+        wanted: &dyn Fn(usize) -> bool,
     ) -> Self {
         let mut walk = EventWalk::new(chunk, header, types.known, types.schema, limits);
         let mut gathered = Self::default();
@@ -40,7 +41,7 @@ impl Gathered {
             let body = walk.body(head);
             gathered.full |= !gathered
                 .pools
-                .add(&rules, body, head.body, checkpoint, most);
+                .add(&rules, body, head.body, checkpoint, most, wanted);
         };
         if outline.reached == chunk.len() {
             for &at in &outline.checkpoints {

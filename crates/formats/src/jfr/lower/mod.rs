@@ -102,6 +102,7 @@ struct Lowering<'s> {
     /// The recording, when its chunks are lowered apart.
     whole: Option<Whole>,
     sampled_events: bool,
+    amounts_only: bool,
     /// The source of allocations of the recording; none when its only chunk decides.
     alloc: Option<AllocSource>,
     /// Whether threads of a state are on a processor, where the state says so.
@@ -125,7 +126,7 @@ struct EventRowParts {
 
 impl<'s> Lowering<'s> {
     fn new(limits: Limits, sink: &'s mut dyn Sink) -> Self {
-        let sampled_events = sink.asks().sampled_events;
+        let asks = sink.asks();
         Self {
             limits,
             sink,
@@ -140,7 +141,8 @@ impl<'s> Lowering<'s> {
             counters: CounterBatch::default(),
             extent: RecordingExtent::default(),
             whole: None,
-            sampled_events,
+            sampled_events: asks.sampled_events,
+            amounts_only: asks.amounts_only,
             alloc: None,
             on_cpu: HashMap::default(),
         }
@@ -363,7 +365,8 @@ impl<'s> Lowering<'s> {
             self.sink.note(warn("other_allocations", offset, text))?;
         }
         let mut walk = EventWalk::new(bytes, header, types.known, schema, &limits);
-        let gathered = Gathered::of(bytes, header, &outline, types, &limits);
+        let wanted = |index| !self.amounts_only || !plan::is_of_stacks(schema.last_word(index));
+        let gathered = Gathered::of(bytes, header, &outline, types, &limits, &wanted);
         if gathered.full {
             let text = "the constant pools have more entries than the limit `table` allows";
             self.sink.note(damage("limit_table", offset, text))?;
@@ -382,6 +385,9 @@ impl<'s> Lowering<'s> {
             limits: &limits,
             texts: None,
         };
+        if self.amounts_only && outline.reached == bytes.len() {
+            walk.step_over_constants();
+        }
         let mut cells = Vec::new();
         let mut row = EventRowParts::default();
         while let Some(stretch) = &walk.next(&mut cells) {
@@ -395,7 +401,15 @@ impl<'s> Lowering<'s> {
             let context = &self.context;
             let admits = |rule| context.admits(rule);
             let (tables, event_types) = (&mut self.tables, &mut self.event_types);
-            let plan = plans.get(schema, type_index, tables, event_types, &admits);
+            let amounts_only = self.amounts_only;
+            let plan = plans.get(type_index, || {
+                let plan = Plan::new(schema, type_index, tables, event_types, &admits);
+                if amounts_only {
+                    plan.of_amounts()
+                } else {
+                    plan
+                }
+            });
             row.time = header.start_time_ns;
             self.row(plan, fields, &cells, &mut constants, &mut row);
             let rule = plan.rule;
@@ -466,14 +480,7 @@ struct Plans {
 
 impl Plans {
     #[inline]
-    fn get(
-        &mut self,
-        schema: &TypeSchemas,
-        index: usize,
-        tables: &mut Tables,
-        event_types: &mut EventTypes,
-        admits: &dyn Fn(Rule) -> bool,
-    ) -> &Plan {
+    fn get(&mut self, index: usize, plan: impl FnOnce() -> Plan) -> &Plan {
         if self.by_type.len() <= index {
             self.by_type.resize_with(index + 1, || None);
         }
@@ -481,8 +488,7 @@ impl Plans {
             clippy::indexing_slicing,
             reason = "the table was made long enough above"
         )]
-        self.by_type[index]
-            .get_or_insert_with(|| Plan::new(schema, index, tables, event_types, admits))
+        self.by_type[index].get_or_insert_with(plan)
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) enum FieldRole {
         label: Option<AttrKeyId>,
         counter: Option<CounterField>,
     },
+    /// Not wanted by who takes the rows.
+    Unused,
 }
 
 /// A field that is a point of a counter series.
@@ -190,6 +192,32 @@ impl Plan {
             size: of("size"),
         }
     }
+
+    /// Keeps what the amounts of samples depend on: lengths, and the state of a thread.
+    pub(super) fn of_amounts(mut self) -> Self {
+        for (at, role) in self.roles.iter_mut().enumerate() {
+            *role = match *role {
+                FieldRole::Start | FieldRole::Duration(_) => *role,
+                FieldRole::Attribute { key, .. } if self.state == Some(at) => {
+                    FieldRole::Attribute {
+                        key,
+                        label: None,
+                        counter: None,
+                    }
+                }
+                _ => FieldRole::Unused,
+            };
+        }
+        self
+    }
+}
+
+/// Returns true if constants of a type, by the last word of its name, are parts of stacks and their names.
+pub(super) fn is_of_stacks(word: &str) -> bool {
+    matches!(
+        word,
+        "StackTrace" | "Method" | "Class" | "ClassLoader" | "Module" | "Package" | "Symbol"
+    )
 }
 
 fn unit(meaning: NumberMeaning, tables: &mut Tables) -> Unit {

@@ -44,10 +44,11 @@ impl<'c> ChunkConstants<'c> {
             schema,
         };
         let outline = Outline::of(self.chunk, compressed, &mut |_| false);
-        let pools = Gathered::of(self.chunk, self.header, &outline, types, self.limits).pools;
+        let all = |_| true;
+        let gathered = Gathered::of(self.chunk, self.header, &outline, types, self.limits, &all);
         let clock = self.header.clock();
         DefinedConstants {
-            constants: Constants::new(self.rules, clock, self.chunk, compressed, pools),
+            constants: Constants::new(self.rules, clock, self.chunk, compressed, gathered.pools),
             tables: Tables::new(),
             rows: Recording::default(),
         }
