@@ -1,7 +1,7 @@
 //! `cargo xtask check`: the one list of what must hold before a change is merged.
 
 use crate::cargo::{cargo, output, program, root, succeed, succeeds_within};
-use crate::tidy;
+use crate::{book, tidy};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -66,6 +66,16 @@ const STEPS: &[CheckStep] = &[
     CheckStep {
         name: "cargo test",
         run: || passes(&["test", "--workspace"]),
+    },
+    // Behind the tests, which build the program.
+    CheckStep {
+        name: "documents as a site",
+        run: || match book::is_possible() {
+            true => {
+                book::run(&root().join("target/debug/traceloom")).map(|()| CheckVerdict::Passed)
+            }
+            false => Ok(CheckVerdict::Skipped("mdbook is not installed")),
+        },
     },
     CheckStep {
         name: "cargo test with Arrow and Parquet",

@@ -4,6 +4,7 @@
 //! `cargo xtask check` of a fresh checkout starts within seconds.
 
 mod bless;
+mod book;
 mod cargo;
 mod check;
 mod clients;
@@ -24,6 +25,7 @@ usage: cargo xtask COMMAND
 
   check       everything CI runs, stopping at the first failure
   tidy        the rules of this repository that no compiler knows
+  book        the documents as a site, in target/book/html; needs mdbook
   bless       rewrite golden files, snapshots and generated documents
   laws --all  the long run of the laws every format obeys
   clients     installs the agents and exporters that tests of the collector use, and runs those tests
@@ -48,6 +50,9 @@ fn main() -> ExitCode {
     let outcome = match args.as_slice() {
         ["check"] => check::run(),
         ["tidy"] => tidy::run(),
+        ["book"] => {
+            cargo::release_program().and_then(|target| book::run(&target.join("release/traceloom")))
+        }
         ["clients"] => clients::run(),
         ["bless"] => bless::run(),
         ["laws", "--all"] => laws::run(),

@@ -1,6 +1,7 @@
 //! `formats`: what can be read and written.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
@@ -12,6 +13,7 @@ use crate::streams::stdout;
 use crate::table::Table;
 
 mod matrix;
+mod pages;
 
 /// List the formats and what can be done with each.
 #[derive(Args)]
@@ -31,6 +33,9 @@ pub(crate) struct Options {
     /// Print docs/formats.md: what each target holds and loses.
     #[arg(long)]
     matrix: bool,
+    /// Write a page for each format to a folder: what is read and written, kept and lost.
+    #[arg(long, value_name = "FOLDER")]
+    pages: Option<PathBuf>,
 }
 
 /// What a target holds, in the words of loss reports.
@@ -42,6 +47,9 @@ fn held(format: &Format) -> Vec<&'static str> {
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut out = stdout();
+    if let Some(folder) = &options.pages {
+        return pages::write(folder).map(|()| Outcome::Done);
+    }
     if options.matrix {
         return matrix::print(&mut out).map(|()| Outcome::Done);
     }

@@ -1,5 +1,7 @@
 //! `man`: manual pages made from the same declarations as `--help`.
 
+mod markdown;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -16,9 +18,16 @@ pub(crate) struct Options {
     /// Folder to write `traceloom.1` and a page for each command to.
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
+    /// Print every command as one page of Markdown.
+    #[arg(long, conflicts_with = "output")]
+    markdown: bool,
 }
 
 pub(crate) fn run(options: &Options, command: Command) -> anyhow::Result<Outcome> {
+    if options.markdown {
+        streams::raw(markdown::page(command)?.as_bytes())?;
+        return Ok(Outcome::Done);
+    }
     match &options.output {
         None => {
             let mut page = Vec::new();

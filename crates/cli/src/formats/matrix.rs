@@ -106,7 +106,7 @@ fn groups<'f>(targets: &[&'f Format]) -> Vec<(Capabilities, Vec<&'f Format>)> {
 }
 
 /// A coarser form is kept only of something that is held at all.
-fn mark(holds: Capabilities, feature: Feature) -> &'static str {
+pub(super) fn mark(holds: Capabilities, feature: Feature) -> &'static str {
     let whole = match feature {
         Feature::TypedAttributes => &[
             Feature::SpanAttributes,
