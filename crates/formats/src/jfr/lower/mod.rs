@@ -29,7 +29,7 @@ use self::constants::{Constants, Into, ThreadRegistry};
 use self::context::ChunkLookahead;
 use self::gather::{Gathered, Types};
 use self::plan::{CounterField, EventTypes, FieldRole, Plan};
-use self::profiles::{Profiles, ROWS, Rule};
+use self::profiles::{Profiles, ROWS};
 use super::frame::{ChunkCutter, ExtentSource, PieceSink, unsupported, unsupported_version};
 use super::header::{Header, RecordingExtent};
 use super::read::{note_of, settle_schema};
