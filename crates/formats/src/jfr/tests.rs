@@ -739,6 +739,10 @@ impl traceloom_model::Sink for Amounts {
         }
         traceloom_model::Flow::Continue(())
     }
+
+    fn note(&mut self, _: traceloom_model::Note) -> traceloom_model::Flow {
+        traceloom_model::Flow::Continue(())
+    }
 }
 
 #[test]
