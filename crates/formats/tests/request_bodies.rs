@@ -1,5 +1,9 @@
 //! Readers of requests over damaged bodies: seeded changes to sound ones. The fuzz target `requests` has the same laws.
-#![allow(missing_docs, reason = "a test")]
+#![allow(
+    missing_docs,
+    clippy::disallowed_methods,
+    reason = "a test that takes a number from its environment"
+)]
 
 mod bodies;
 
