@@ -283,13 +283,31 @@ fn what_a_client_was_told_is_safe_is_there_after_a_kill() {
         kept.len()
     );
     assert_eq!(captures(&data)[0]["state"], "interrupted");
-    // Another start does not know the upload: a client begins again.
+    // Another start goes on with it where it ended.
     let collector = Collector::start(&data, &[]);
+    let http = &collector.http;
+    let told = ask(http, &request(http, "HEAD /api/v1/upload/1-1", "", b""));
+    assert_eq!(told.status, 204);
+    let offset = format!("upload-offset: {}", kept.len());
+    assert!(told.head.contains(&offset), "{}", told.head);
+    let rest = bytes.get(kept.len()..).expect("the rest of the file");
+    let headers = format!("Upload-Offset: {}\r\nUpload-Complete: ?1\r\n", kept.len());
     let told = ask(
-        &collector.http,
-        &request(&collector.http, "HEAD /api/v1/upload/1-1", "", b""),
+        http,
+        &request(http, "PATCH /api/v1/upload/1-1", &headers, rest),
     );
-    assert_eq!(told.status, 404);
+    assert!(
+        matches!(told.status, 200 | 204),
+        "{} {}",
+        told.status,
+        told.body
+    );
+    let again = scratch.path().join("again");
+    std::fs::create_dir(&again).expect("a folder");
+    assert!(
+        exported(&again, &data, "1-1", "x.bin") == bytes,
+        "every byte once"
+    );
 }
 
 #[test]
