@@ -71,8 +71,8 @@ pub const FORMAT: Format = Format {
     .with_derived(&[Feature::FrameKinds])
     .with_variants(&[Variant::of(
         "FACT=TEXT",
-        "what the document says of service, host, env, version, language or profile_id where the recording does not; all of \
-         these with commas between them",
+        "what the document says of service, host, env, version, language, format, profile_id or oss_path where the recording \
+         does not; all of these with commas between them",
     )]),
     ..Format::BASE
 };
