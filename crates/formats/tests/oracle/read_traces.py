@@ -43,13 +43,19 @@ spans = [
     for scope in resource.scope_spans
     for span in scope.spans
 ]
+def service_of(resource):
+    names = [pair.value.string_value for pair in resource.resource.attributes if pair.key == "service.name"]
+    return names[0] if names else ""
+
+
 names = {(span.trace_id, span.span_id): span.name for _, span in spans}
+services = {(span.trace_id, span.span_id): service_of(resource) for resource, span in spans}
 assert len(names) == len(spans), "two spans have the same ids"
 for resource, span in spans:
     assert len(span.trace_id) == 16 and len(span.span_id) == 8
-    services = [pair.value.string_value for pair in resource.resource.attributes if pair.key == "service.name"]
     print(json.dumps({
-        "service": services[0] if services else "",
+        "service": service_of(resource),
+        "caller": services.get((span.trace_id, span.parent_span_id), ""),
         "name": span.name,
         "parent": names.get((span.trace_id, span.parent_span_id), ""),
         "start": span.start_time_unix_nano,
