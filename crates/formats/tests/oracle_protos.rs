@@ -303,6 +303,10 @@ fn spans_decode_with_the_same_parents_values_and_events() {
     let written = [protobuf, json].map(|target| raise(target, &recording));
     for bytes in [theirs].iter().chain(&written) {
         let mut said = ask("read_traces.py", module, bytes).unwrap();
+        for row in &mut said {
+            // The model has the caller's name alone.
+            row.as_object_mut().expect("a row").remove("caller");
+        }
         said.sort_by_key(|row| row.to_string());
         assert_eq!(said, spans(&recording));
     }
