@@ -188,3 +188,64 @@ fn a_page_says_it_without_the_folders_of_whoever_makes_it() {
         assert!(!drawn.contains(maker), "{page}");
     }
 }
+
+const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+
+/// Copies a folder; of its streams of calls only the beginning.
+fn copied(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a folder");
+    for entry in std::fs::read_dir(from).expect("a folder is read") {
+        let entry = entry.expect("an entry");
+        let (path, to) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copied(&path, &to);
+            continue;
+        }
+        let mut bytes = std::fs::read(&path).expect("a file is read");
+        if path
+            .parent()
+            .is_some_and(|folder| folder.ends_with("calls"))
+        {
+            bytes.truncate(500);
+        }
+        std::fs::write(to, bytes).expect("a file is written");
+    }
+}
+
+/// The agent writes counters into the row of a call, and as text at its end.
+#[test]
+fn calls_whose_rows_are_lost_keep_the_counters_at_their_ends() {
+    let folder = tempfile::tempdir().expect("a folder");
+    copied(Path::new(SHOP), &folder.path().join("cut"));
+    let calls = |path: &str| {
+        let output = run(&["calls", "--json", path], folder.path());
+        let rows = text(&output.stdout);
+        let rows: Vec<serde_json::Value> = rows
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("a row"))
+            .collect();
+        rows
+    };
+    let (whole, cut) = (calls(SHOP), calls("cut"));
+    assert_eq!(cut.len(), whole.len());
+    let mut n_lost = 0;
+    for row in &cut {
+        let same = whole.iter().find(|whole| whole["id"] == row["id"]);
+        let same = same.expect("the call of the whole dump");
+        if row["counters"]
+            .as_object()
+            .is_some_and(serde_json::Map::is_empty)
+        {
+            n_lost += 1;
+        }
+        if !row["cpu"].is_null() {
+            assert_eq!(row["cpu"], same["cpu"], "{}", row["id"]);
+        }
+    }
+    assert!(n_lost > 40, "{n_lost} rows are lost");
+    let with_cpu = cut.iter().filter(|row| row["cpu"].is_number()).count();
+    assert!(
+        with_cpu > 40,
+        "{with_cpu} calls have a time of the processor"
+    );
+}

@@ -110,8 +110,26 @@ impl Calls {
 
     fn named<'c>(&'c self, call: &'c Call, name: &str) -> Cell<'c> {
         match self.counter(call, name) {
-            Cell::None => self.attribute(call, name),
+            Cell::None => self.attribute_amount(call, name),
             counter => counter,
+        }
+    }
+
+    /// Returns an attribute; as an amount where it is a counter that CDT's agents write as text at the end of a call as well,
+    /// which is all that is left of the counter when the call's row is lost.
+    fn attribute_amount<'c>(&'c self, call: &'c Call, name: &str) -> Cell<'c> {
+        const NS_IN_A_MS: i64 = 1_000_000;
+        let text = self.attribute(call, name);
+        let amount = match &text {
+            Cell::Text(text) => text.parse::<i64>().ok(),
+            _ => None,
+        };
+        match (amount, name) {
+            (Some(ms), "time.cpu" | "time.queue.wait") => {
+                Cell::Nanoseconds(ms.saturating_mul(NS_IN_A_MS))
+            }
+            (Some(count), "j2ee.transactions") => Cell::Number(count),
+            _ => text,
         }
     }
 
