@@ -56,11 +56,9 @@ pub fn run(traceloom: &Path) -> Result<(), String> {
     fs::write(&summary, text).map_err(|error| failed(&summary, error))?;
     let settings = folder.join("book.toml");
     fs::write(&settings, BOOK).map_err(|error| failed(&settings, error))?;
-    succeed(
-        program("mdbook")
-            .args(["build", "--dest-dir", "html"])
-            .arg(&folder),
-    )
+    let mut build = program("mdbook");
+    build.args(["build", "--dest-dir"]).arg(folder.join("html"));
+    succeed(build.arg(&folder))
 }
 
 /// Copies the documents and pictures of a folder.
