@@ -234,7 +234,8 @@ fn calls_are_written_in_every_format() {
     let scratch = Scratch::new("calls");
     let since = [
         ("logs_written", 1),
-        ("cpu", 2),
+        // Rows have it from version 2 on; the agent's text at the end of a call has it as well.
+        ("cpu", 1),
         ("memory_used", 2),
         ("net_written", 3),
         ("queue", 4),
