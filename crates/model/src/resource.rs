@@ -33,6 +33,25 @@ pub struct Resource {
     pub attributes: Vec<Attribute>,
 }
 
+impl Resource {
+    /// Returns the facts that are texts, by their names in reports and labels.
+    #[must_use]
+    pub fn texts(&self) -> [(&'static str, Option<StringId>); 10] {
+        [
+            ("service", self.service),
+            ("instance", self.instance),
+            ("host", self.host),
+            ("namespace", self.namespace),
+            ("language", self.language),
+            ("runtime", self.runtime),
+            ("os", self.os),
+            ("arch", self.arch),
+            ("version", self.version),
+            ("env", self.env),
+        ]
+    }
+}
+
 /// What a track is a line of.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum TrackKind {

@@ -1,5 +1,6 @@
 use super::*;
 use traceloom_model::{Function, Recording, SpanBatch, SpanRow, SpanStatus, Tables};
+use traceloom_model::{Merge, Track, Unit};
 
 #[test]
 fn what_is_not_held_is_counted_with_an_example() {

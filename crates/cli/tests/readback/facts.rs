@@ -404,19 +404,7 @@ impl Teller<'_> {
     fn resource(&mut self, id: ResourceId) {
         let mut next = Some(id);
         while let Some(row) = next.and_then(|id| self.recording.resource(id)) {
-            let words = [
-                ("service", row.service),
-                ("instance", row.instance),
-                ("host", row.host),
-                ("namespace", row.namespace),
-                ("language", row.language),
-                ("runtime", row.runtime),
-                ("os", row.os),
-                ("arch", row.arch),
-                ("version", row.version),
-                ("env", row.env),
-            ];
-            for (what, word) in words {
+            for (what, word) in row.texts() {
                 if word.is_some() {
                     let word = self.text(word);
                     self.say("resource", format!("{what} {word}"));

@@ -3,9 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
-use traceloom_model::{
-    EventTypeId, ResourceId, SeriesId, StringId, Track, TrackId, TrackKind, Unit, Value,
-};
+use traceloom_model::{EventTypeId, ResourceId, SeriesId, Track, TrackId, TrackKind, Unit, Value};
 
 use super::annotate::DefinedTexts;
 use super::describe::describe;
@@ -201,19 +199,9 @@ impl TrackUuids {
         if let Some(name) = row.service {
             put_bytes(&mut process, 6, tables.text(name).as_bytes());
         }
-        let facts: [(&str, Option<StringId>); 9] = [
-            ("instance", row.instance),
-            ("host", row.host),
-            ("namespace", row.namespace),
-            ("language", row.language),
-            ("runtime", row.runtime),
-            ("os", row.os),
-            ("arch", row.arch),
-            ("version", row.version),
-            ("env", row.env),
-        ];
-        for (name, fact) in facts {
-            if let Some(fact) = fact {
+        for (name, fact) in row.texts() {
+            // The service is the name of the process.
+            if let Some(fact) = fact.filter(|_| name != "service") {
                 let label = format!("{name}={}", tables.text(fact));
                 put_bytes(&mut process, 8, label.as_bytes());
             }
