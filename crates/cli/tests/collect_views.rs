@@ -2,6 +2,7 @@
 
 mod collected;
 
+use collected::http::ask;
 use collected::{Collector, eventually, run, stdout, text};
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
@@ -17,38 +18,10 @@ fn authority(collector: &Collector) -> String {
 
 /// Asks with a header, and returns the status, the head and the body.
 fn asked(address: &str, path: &str, header: &str) -> (u16, String, String) {
-    let mut socket = TcpStream::connect(address).expect("connects");
     let request =
         format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{header}Connection: close\r\n\r\n");
-    socket.write_all(request.as_bytes()).expect("is written");
-    let mut answer = Vec::new();
-    socket.read_to_end(&mut answer).expect("is read");
-    let answer = String::from_utf8_lossy(&answer).into_owned();
-    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
-    let status = head
-        .split(' ')
-        .nth(1)
-        .and_then(|status| status.parse().ok());
-    let chunked = head.to_lowercase().contains("transfer-encoding: chunked");
-    let body = if chunked {
-        unchunked(body)
-    } else {
-        body.to_owned()
-    };
-    (status.expect("a status"), head.to_lowercase(), body)
-}
-
-fn unchunked(mut body: &str) -> String {
-    let mut whole = String::new();
-    while let Some((length, rest)) = body.split_once("\r\n") {
-        let length = usize::from_str_radix(length, 16).expect("a length");
-        if length == 0 {
-            break;
-        }
-        whole += rest.get(..length).expect("a chunk");
-        body = rest.get(length + 2..).unwrap_or_default();
-    }
-    whole
+    let answer = ask(&format!("http://{address}"), request.as_bytes());
+    (answer.status, answer.head, answer.body)
 }
 
 fn rows(address: &str, path: &str) -> Vec<Value> {

@@ -25,17 +25,44 @@ pub fn ask(http: &str, request: &[u8]) -> Answer {
     let _ = socket.write_all(request);
     let mut bytes = Vec::new();
     let _ = socket.read_to_end(&mut bytes);
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let at = bytes.windows(4).position(|window| window == b"\r\n\r\n");
+    let (head, body) = match at {
+        Some(at) => (&bytes[..at], &bytes[at + 4..]),
+        None => (&bytes[..], &[][..]),
+    };
+    let head = String::from_utf8_lossy(head).to_lowercase();
     let status = head
         .split(' ')
         .nth(1)
         .and_then(|status| status.parse().ok());
+    // The server chooses where chunks end: in the midst of a character, too.
+    let body = if head.contains("transfer-encoding: chunked") {
+        unchunked(body)
+    } else {
+        body.to_vec()
+    };
     Answer {
-        status: status.unwrap_or_else(|| panic!("no answer: {text:?}")),
-        head: head.to_lowercase(),
-        body: body.to_owned(),
+        status: status.unwrap_or_else(|| panic!("no answer: {head:?}")),
+        head,
+        body: String::from_utf8_lossy(&body).into_owned(),
     }
+}
+
+/// Returns what the chunks hold, up to the end or to where the answer was cut.
+fn unchunked(mut body: &[u8]) -> Vec<u8> {
+    let mut whole = Vec::new();
+    while let Some(at) = body.windows(2).position(|window| window == b"\r\n") {
+        let length = std::str::from_utf8(&body[..at]).expect("a length");
+        let length = usize::from_str_radix(length, 16).expect("a length");
+        let start = at + 2;
+        let end = (start + length).min(body.len());
+        whole.extend_from_slice(&body[start..end]);
+        if length == 0 {
+            break;
+        }
+        body = body.get(end + 2..).unwrap_or_default();
+    }
+    whole
 }
 
 pub fn authority(http: &str) -> &str {
