@@ -39,7 +39,7 @@ pub struct SendOptions {
     pub identity: Identity,
     /// Connections at a time.
     pub agents: u32,
-    /// Bytes a second of all agents together; as fast as possible without.
+    /// Bytes a second of all agents together, who begin within a second; as fast as possible without.
     pub rate: Option<u64>,
     /// Times that every part is sent, behind itself; `None` for no end.
     pub times: Option<u64>,
@@ -73,6 +73,8 @@ pub struct Sent {
 
 /// Bytes between the places where two agents begin: in no number of agents a multiple of a chunk's.
 const STAGGER: u64 = 1_000_003;
+/// Time within which all agents of a rate begin, one after another.
+const DELAYS: Duration = Duration::from_secs(1);
 
 /// Sends from every agent to its end, or until `stop`.
 ///
@@ -176,6 +178,8 @@ struct Agent {
     times: Option<u64>,
     /// Bytes a second of this agent.
     rate: Option<f64>,
+    /// Time that it waits first: agents of a rate that send in step would send bursts.
+    delay: Duration,
     /// Where in each part it begins.
     first: u64,
     /// When each request to flush that is not answered was made.
@@ -200,6 +204,10 @@ impl Agent {
             rate: options
                 .rate
                 .map(|rate| rate as f64 / f64::from(options.agents)),
+            delay: match options.rate {
+                Some(_) => DELAYS.mul_f64(f64::from(number) / f64::from(options.agents)),
+                None => Duration::ZERO,
+            },
             first: match options.stagger {
                 true => u64::from(number) * STAGGER,
                 false => 0,
@@ -223,6 +231,7 @@ impl Agent {
     }
 
     async fn run(&mut self) -> Result<(), String> {
+        tokio::time::sleep(self.delay).await;
         let parts = &self.streams.parts;
         let sender = (self.protocol.sender)(&self.identity, parts);
         let mut sender = sender.map_err(|error| error.to_string())?;
