@@ -23,7 +23,7 @@ test("a comparison begins with the stretch before the chosen one, else with the 
 });
 
 test("rows stand by a column, and what is not known stands last", () => {
-  const column: Column<number | null> = { name: "n", text: "n", value: (row) => row, cell: String };
+  const column: Column<number | null> = { name: "n", text: "value", value: (row) => row, cell: String };
   const rows = [3, null, 7, 3];
   assert.deepEqual(ordered(rows, column, true), [2, 0, 3, 1]);
   assert.deepEqual(ordered(rows, column, false), [0, 3, 2, 1]);

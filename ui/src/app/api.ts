@@ -1,4 +1,5 @@
 /* What the collector answers. */
+import { say } from "./language";
 
 /** A stream of a capture. */
 export interface CapturePart {
@@ -184,7 +185,7 @@ export async function read<A>(path: string, signal?: AbortSignal): Promise<A> {
   const body = await response.json();
   if (response.ok) return body;
   if (response.status === 401) refused();
-  const why = body.detail ?? body.error ?? body.title ?? `the collector answers ${response.status}`;
+  const why = body.detail ?? body.error ?? body.title ?? say("answers", { status: String(response.status) });
   throw new Problem(String(why), body.column ?? null);
 }
 
@@ -226,15 +227,16 @@ export function upload(
         // Not from the collector: the status says it.
       }
       const isKept = request.status >= 200 && request.status < 300;
-      const why = body.detail ?? body.error ?? `the collector answers ${request.status}`;
+      const why = body.detail ?? body.error ?? say("answers", { status: String(request.status) });
       const text = isKept
-        ? `${file.name} is kept${body.capture ? ` as ${body.capture}` : ""}`
-        : `${file.name} is refused: ${why}`;
+        ? body.capture
+          ? say("upload.kept.as", { file: file.name, capture: body.capture })
+          : say("upload.kept", { file: file.name })
+        : say("upload.refused", { file: file.name, why });
       done({ text, isKept });
     };
-    request.onerror = () =>
-      done({ text: `${file.name} did not get through: the collector does not answer`, isKept: false });
-    request.onabort = () => done({ text: `${file.name} was taken back`, isKept: false });
+    request.onerror = () => done({ text: say("upload.silent", { file: file.name }), isKept: false });
+    request.onabort = () => done({ text: say("upload.cancelled", { file: file.name }), isKept: false });
     signal.addEventListener("abort", () => request.abort());
     request.send(file);
   });

@@ -1,11 +1,11 @@
 /* One call: over time, as trees, by kinds of work, and everything that was recorded on it. */
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { amount, counted, grouped, percent } from "../shared/amount";
+import { amount, grouped, percent } from "../shared/amount";
 import { copy } from "../shared/dom";
 import { type Address, go } from "./address";
 import { type Call, type CallDetail, callQuestion, EVERY, placeOf, type Span } from "./api";
-import { counterText, titleOf, valueText } from "./call_columns";
+import { columnOf, counterText, titleOf, valueText } from "./call_columns";
 import { Name } from "./call_pane";
 import { keyOf } from "./call_table";
 import { Around, CriticalPath, Exceptions, Hotspots, offset, Parameters, Statements, Trace, thrown } from "./call_tabs";
@@ -15,6 +15,7 @@ import { FlamePart } from "./flame_part";
 import { Link, Said, useAnswer } from "./frame";
 import { Icicle } from "./icicle";
 import { Icon } from "./icons";
+import { say } from "./language";
 import { SCOPE, scopeOf } from "./scope";
 import { databaseTime, kindColour, kindOf, kindTitle, ownTimes } from "./spans";
 import { iso, moment } from "./times";
@@ -63,17 +64,20 @@ function Walk({ address, place }: { address: Address; place: string }): JSX.Elem
   return (
     <>
       <Link to={address.with({ view: "", fn: "", find: "", sel: place }, "/calls")} class="row">
-        <Icon name="back" /> Calls
+        <Icon name="back" /> {say("page.calls")}
       </Link>
       {at >= 0 && (
         <span class="dim sm">
-          {grouped(at + 1)} of {grouped(calls.length)}
-          {calls.length === WALKED ? " or more" : ""} by {order}
+          {say(calls.length === WALKED ? "call.walk.more" : "call.walk", {
+            at: at + 1,
+            calls: calls.length,
+            order: columnOf(order, {}).head,
+          })}
         </span>
       )}
       <span class="grow" />
-      {step(-1, "The call before")}
-      {step(1, "The next call")}
+      {step(-1, say("call.before"))}
+      {step(1, say("call.next"))}
     </>
   );
 }
@@ -82,13 +86,17 @@ function Figures({ detail }: { detail: CallDetail }): JSX.Element {
   const database = databaseTime(detail.spans);
   const statements = detail.sql.reduce((sum, { times }) => sum + times, 0);
   const cpu = detail.counters.cpu ?? detail.counters.cpu_time;
-  const figures: [string, string][] = [[amount("ns", detail.duration_ns), "duration"]];
-  if (database) figures.push([amount("ns", database), `database, ${percent(database, detail.duration_ns)}`]);
-  if (statements) figures.push([grouped(statements), "statements"]);
-  if (cpu !== undefined) figures.push([cpu ? amount("ns", cpu) : "0", "cpu"]);
+  const figures: [string, string][] = [[amount("ns", detail.duration_ns), say("call.duration")]];
+  if (database)
+    figures.push([
+      amount("ns", database),
+      say("call.database.share", { share: percent(database, detail.duration_ns) }),
+    ]);
+  if (statements) figures.push([grouped(statements), say("call.statements")]);
+  if (cpu !== undefined) figures.push([cpu ? amount("ns", cpu) : "0", say("call.cpu")]);
   if (detail.suspended_ns !== null)
-    figures.push([detail.suspended_ns ? amount("ns", detail.suspended_ns) : "0", "paused"]);
-  figures.push([grouped(detail.all_spans), "spans"]);
+    figures.push([detail.suspended_ns ? amount("ns", detail.suspended_ns) : "0", say("call.paused")]);
+  figures.push([grouped(detail.all_spans), say("call.spans")]);
   return (
     <div class="figs">
       {figures.map(([value, name]) => (
@@ -114,7 +122,7 @@ function Course(props: { detail: CallDetail; chosen: Span | undefined; choose: (
   const { detail, chosen } = props;
   const length = Math.max(detail.duration_ns, 1);
   return (
-    <section class="course" aria-label="The call over time">
+    <section class="course" aria-label={say("call.course")}>
       <div class="ruler dim3" aria-hidden="true">
         {ticks(length, 6).map((ns) => (
           <span key={ns} style={{ left: `${(100 * ns) / length}%` }}>
@@ -126,18 +134,22 @@ function Course(props: { detail: CallDetail; chosen: Span | undefined; choose: (
         spans={detail.spans}
         length={length}
         level={18}
-        what={`${counted(detail.spans.length, "span")} over time; Tree has them as a table`}
+        what={say("call.course.page", { spans: detail.spans.length })}
         selected={chosen?.index}
         select={props.choose}
       />
       <p class="sm dim" aria-live="polite">
         {chosen ? (
           <>
-            <Name name={chosen.function} /> {offset(chosen.offset_ns)}, {amount("ns", chosen.duration_ns)},{" "}
-            {amount("ns", chosen.self_ns)} of it own
+            <Name name={chosen.function} />{" "}
+            {say("call.span", {
+              offset: offset(chosen.offset_ns),
+              duration: amount("ns", chosen.duration_ns),
+              self: amount("ns", chosen.self_ns),
+            })}
           </>
         ) : (
-          "Press a span for its time."
+          say("call.press")
         )}
       </p>
     </section>
@@ -151,10 +163,10 @@ function Side({ detail, address }: { detail: CallDetail; address: Address }): JS
   const root = detail.spans[0];
   const fn = address.of("fn");
   return (
-    <aside class="pane" aria-label="What the call came to">
+    <aside class="pane" aria-label={say("call.side")}>
       {fn && <Around detail={detail} name={fn} address={address} />}
       <section>
-        <h2 class="h2">where its own time went</h2>
+        <h2 class="h2">{say("call.own")}</h2>
         <div class="stacked" aria-hidden="true">
           {kinds.map(({ key, ns }) => (
             <i key={key} class={kindColour(key)} style={{ width: `${(100 * ns) / whole}%` }} />
@@ -173,12 +185,13 @@ function Side({ detail, address }: { detail: CallDetail; address: Address }): JS
             ))}
           </tbody>
         </table>
-        <p class="dim sm">Shares are of {amount("ns", whole)}, the own time of its spans.</p>
+        <p class="dim sm">{say("call.shares", { whole: amount("ns", whole) })}</p>
       </section>
       {statements.length > 0 && (
         <section>
           <h2 class="h2">
-            SQL by shape <Link to={address.with({ view: "sql" })}>all {detail.sql.length}</Link>
+            {say("call.shapes")}{" "}
+            <Link to={address.with({ view: "sql" })}>{say("call.shapes.all", { shapes: detail.sql.length })}</Link>
           </h2>
           {statements.map((statement) => (
             <div key={statement.sql} class="sql">
@@ -189,7 +202,7 @@ function Side({ detail, address }: { detail: CallDetail; address: Address }): JS
         </section>
       )}
       <section>
-        <h2 class="h2">recorded</h2>
+        <h2 class="h2">{say("call.recorded")}</h2>
         <dl class="kv sm">
           {(root?.attributes ?? [])
             .filter(({ from }) => !from)
@@ -212,16 +225,16 @@ function Side({ detail, address }: { detail: CallDetail; address: Address }): JS
 }
 
 const TABS = [
-  ["tree", "Tree"],
-  ["up", "Bottom-up"],
-  ["hot", "Hotspots"],
-  ["flame", "Flame graph"],
-  ["path", "Critical path"],
-  ["sql", "SQL"],
-  ["parameters", "Parameters"],
-  ["exceptions", "Exceptions"],
-  ["thread", "Thread"],
-  ["trace", "Trace"],
+  ["tree", "tab.tree"],
+  ["up", "tab.up"],
+  ["hot", "tab.hot"],
+  ["flame", "flame"],
+  ["path", "tab.path"],
+  ["sql", "tab.sql"],
+  ["parameters", "tab.parameters"],
+  ["exceptions", "tab.exceptions"],
+  ["thread", "tab.thread"],
+  ["trace", "tab.trace"],
 ] as const;
 
 const LEAST = [0, 0.1, 1, 5] as const;
@@ -241,12 +254,12 @@ function ThreadView({ detail, capture }: { detail: CallDetail; capture: string }
   return (
     <>
       <p class="bar dim">
-        The thread with its pauses, and what else ran then.
+        {say("thread")}
         <span class="grow" />
-        <Link to={`/profiles?${own}`}>Profiles of that time and thread</Link>
-        <Link to={`/timeline?${question}`}>Timeline</Link>
+        <Link to={`/profiles?${own}`}>{say("thread.profiles")}</Link>
+        <Link to={`/timeline?${question}`}>{say("page.timeline")}</Link>
       </p>
-      <iframe class="draw" title="Timeline around the call" src={`/view/timeline?${question}`} />
+      <iframe class="draw" title={say("thread.timeline")} src={`/view/timeline?${question}`} />
     </>
   );
 }
@@ -274,23 +287,19 @@ function Tab(props: {
     case "path":
       return <CriticalPath detail={detail} address={address} />;
     case "sql":
-      return detail.sql.length ? (
-        <Statements detail={detail} />
-      ) : (
-        <p class="empty">It ran no statement that was recorded.</p>
-      );
+      return detail.sql.length ? <Statements detail={detail} /> : <p class="empty">{say("sql.none")}</p>;
     case "parameters":
       return <Parameters detail={detail} words={words} />;
     case "exceptions":
       return thrown(detail.spans).length ? (
         <Exceptions detail={detail} />
       ) : (
-        <p class="empty">No exception was recorded in it.</p>
+        <p class="empty">{say("exceptions.none")}</p>
       );
     case "thread":
       return <ThreadView detail={detail} capture={props.capture} />;
     case "trace":
-      return trace ? <Trace trace={trace} /> : <p class="empty">The call belongs to no trace across services.</p>;
+      return trace ? <Trace trace={trace} /> : <p class="empty">{say("trace.none")}</p>;
     default:
       return (
         <TreeTable
@@ -300,7 +309,7 @@ function Tab(props: {
           words={words}
           selected={address.of("fn")}
           select={(name) => go(address.with({ fn: name }))}
-          what={view === "up" ? "own time" : "total"}
+          what={say(view === "up" ? "own" : "total")}
         />
       );
   }
@@ -346,28 +355,28 @@ export function CallPage({ address }: { address: Address }): JSX.Element {
         <Walk address={address} place={`${capture}/${id}`} />
         {capture !== EVERY && (
           <a class="btn" href={`/api/v1/captures/${encodeURIComponent(capture)}/original`} download={`${capture}.zip`}>
-            <Icon name="download" /> Original
+            <Icon name="download" /> {say("original")}
           </a>
         )}
         <button type="button" class="btn" onClick={async () => setCopied(await copy(location.href))}>
-          <Icon name="link" /> {copied ? "Copied" : "Copy link"}
+          <Icon name="link" /> {say(copied ? "copied" : "copy.link")}
         </button>
       </div>
       <Said problem={asked.problem} messages={isOf ? asked.answer?.messages : undefined} />
-      {!detail && !asked.problem && <p class="empty">Reading the call…</p>}
+      {!detail && !asked.problem && <p class="empty">{say("call.reading")}</p>}
       {detail && (
         <div class="scroll grow call">
           <div class="callhead">
             <div class="grow">
               <h1 class="big">
-                {title} {detail.spans[0]?.failed && <span class="bad sm">failed</span>}
+                {title} {detail.spans[0]?.failed && <span class="bad sm">{say("failed")}</span>}
               </h1>
               <p class="dim" title={iso(detail.start_ns)}>
                 {moment(detail.start_ns)} · {detail.thread}
                 {capture !== EVERY && (
                   <>
                     {" "}
-                    · <Link to={`/captures/${encodeURIComponent(capture)}`}>capture {capture}</Link>
+                    · <Link to={`/captures/${encodeURIComponent(capture)}`}>{say("capture.of", { capture })}</Link>
                   </>
                 )}
               </p>
@@ -375,15 +384,12 @@ export function CallPage({ address }: { address: Address }): JSX.Element {
             <Figures detail={detail} />
           </div>
           {detail.left_out > 0 && (
-            <p class="note">
-              Its first {grouped(detail.spans.length)} spans are below; {grouped(detail.left_out)} more are not in the
-              numbers.
-            </p>
+            <p class="note">{say("call.some", { spans: detail.spans.length, more: detail.left_out })}</p>
           )}
-          {deeper && <p class="note">What lies deeper than {grouped(DEEPEST)} levels is not below.</p>}
+          {deeper && <p class="note">{say("call.deeper", { levels: DEEPEST })}</p>}
           <Course detail={detail} chosen={chosen} choose={setChosen} />
           <div class="bar rule tabbar">
-            <div class="tabs grow" role="tablist" aria-label="Views of the call" onKeyDown={step}>
+            <div class="tabs grow" role="tablist" aria-label={say("call.views")} onKeyDown={step}>
               {tabs.map(([name, text]) => {
                 const number = count(name);
                 return (
@@ -397,7 +403,7 @@ export function CallPage({ address }: { address: Address }): JSX.Element {
                     tabIndex={view === name ? 0 : -1}
                     onClick={() => go(address.with({ view: name === "tree" ? "" : name }))}
                   >
-                    {text} {number !== undefined && <small>{grouped(number)}</small>}
+                    {say(text)} {number !== undefined && <small>{grouped(number)}</small>}
                   </button>
                 );
               })}
@@ -407,15 +413,15 @@ export function CallPage({ address }: { address: Address }): JSX.Element {
                 <Icon name="search" />
                 <input
                   value={words}
-                  placeholder="find in this call"
-                  aria-label="Find in this call"
+                  placeholder={say("call.find")}
+                  aria-label={say("call.find.label")}
                   onInput={(event) => go(address.with({ find: event.currentTarget.value }), true)}
                 />
               </label>
             )}
             {["tree", "up"].includes(view) && (
               <label class="select">
-                <span class="dim3">Hide under</span>
+                <span class="dim3">{say("call.hide")}</span>
                 <select
                   value={String(least)}
                   onChange={(event) =>

@@ -2,6 +2,7 @@
 import { amount, grouped } from "../shared/amount";
 import { parts } from "../shared/names";
 import type { Call } from "./api";
+import { known } from "./language";
 import { moment } from "./times";
 
 /** A column. */
@@ -31,33 +32,36 @@ export const valueText = (value: unknown): string => (typeof value === "string" 
 
 const of = (call: Call, name: string): unknown => (call as unknown as Record<string, unknown>)[name];
 
+const headOf = (name: string): string => known(`call.${name}`) ?? name;
+
 const timed = (name: string, width = 84): Column => ({
   name,
-  head: name,
+  head: headOf(name),
   width,
   isNumber: true,
   text: (call) => time(of(call, name)),
 });
-const counted = (name: string, head = name): Column => ({
+const counted = (name: string): Column => ({
   name,
-  head,
+  head: headOf(name),
   width: 72,
   isNumber: true,
   text: (call) => number(of(call, name)),
 });
 const texts = (name: string, width: number): Column => ({
   name,
-  head: name,
+  head: headOf(name),
   width,
   isNumber: false,
   text: (call) => plain(of(call, name)),
   title: (call) => plain(of(call, name)),
 });
 
-const OWN: readonly Column[] = [
+/** The program's own columns, in the language that is chosen. */
+const own = (): readonly Column[] => [
   {
     name: "start",
-    head: "start",
+    head: headOf("start"),
     width: 112,
     isNumber: false,
     text: (call, day) => moment(call.start, day),
@@ -68,9 +72,9 @@ const OWN: readonly Column[] = [
   timed("suspended", 88),
   timed("queue", 72),
   counted("calls"),
-  counted("transactions", "tx"),
+  counted("transactions"),
   texts("thread", 150),
-  { ...texts("title", 0), head: "what", text: titleOf, title: (call) => call.title ?? call.method ?? undefined },
+  { ...texts("title", 0), text: titleOf, title: (call) => call.title ?? call.method ?? undefined },
   texts("method", 260),
   texts("status", 80),
   texts("component", 110),
@@ -86,8 +90,8 @@ const COUNTER = "counter.";
 
 /** A column by its name; what is none of the program's own is a counter or a parameter. */
 export function columnOf(name: string, units: Readonly<Record<string, string>>): Column {
-  const own = OWN.find((column) => column.name === name);
-  if (own) return own;
+  const one = own().find((column) => column.name === name);
+  if (one) return one;
   if (name.startsWith(ATTRIBUTE)) {
     const key = name.slice(ATTRIBUTE.length);
     const text = (call: Call) => {
@@ -111,11 +115,11 @@ export function counterText(value: number | undefined, unit: string | undefined)
 
 /** Columns that a list can have: the program's own where some call has a value, and those of its captures. */
 export function columnsOf(calls: readonly Call[]): string[] {
-  const own = OWN.filter(({ name }) => USUAL.includes(name) || calls.some((call) => of(call, name) != null));
+  const some = own().filter(({ name }) => USUAL.includes(name) || calls.some((call) => of(call, name) != null));
   const keys = (object: (call: Call) => object | undefined) =>
     [...new Set(calls.flatMap((call) => Object.keys(object(call) ?? {})))].sort();
   return [
-    ...own.map(({ name }) => name),
+    ...some.map(({ name }) => name),
     ...keys((call) => call.counters).map((name) => COUNTER + name),
     ...keys((call) => call.attributes).map((name) => ATTRIBUTE + name),
   ];

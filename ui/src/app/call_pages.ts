@@ -1,6 +1,7 @@
 /* The pages of a list of calls: those around what is seen are held, the others only counted. */
 import { useEffect, useState } from "preact/hooks";
 import { type Call, type CallPage, Problem, read } from "./api";
+import { say } from "./language";
 
 /** Calls of a page. */
 const ROWS = 500;
@@ -106,8 +107,7 @@ export class CallPages {
       }
       this.forget();
     } catch (error) {
-      if (!signal.aborted)
-        this.problem = error instanceof Problem ? error : new Problem("The collector does not answer.", null);
+      if (!signal.aborted) this.problem = error instanceof Problem ? error : new Problem(say("silent"), null);
     }
     this.isReading = false;
     this.changed();

@@ -1,6 +1,6 @@
 /* What one call of the list did. */
 import type { JSX } from "preact";
-import { amount, counted, grouped, percent } from "../shared/amount";
+import { amount, grouped, percent } from "../shared/amount";
 import { parts } from "../shared/names";
 
 import { type Call, type CallDetail, callQuestion, placeOf } from "./api";
@@ -8,6 +8,7 @@ import { counterText, titleOf, valueText } from "./call_columns";
 import { Link, Said, useAnswer } from "./frame";
 import { Icicle } from "./icicle";
 import { Icon } from "./icons";
+import { say } from "./language";
 import { databaseTime, kindColour, ownTimes } from "./spans";
 import { moment } from "./times";
 
@@ -56,11 +57,11 @@ export function CallPane(props: {
   const database = databaseTime(spans);
   const scope = `capture=${encodeURIComponent(capture)}`;
   return (
-    <aside class="pane" aria-label="The call">
+    <aside class="pane" aria-label={say("call.pane")}>
       <section>
         <div class="row">
           <h2 class="title grow">{props.page ? <Link to={props.page}>{titleOf(call)}</Link> : titleOf(call)}</h2>
-          <button type="button" class="btn icon" onClick={props.close} aria-label="Close">
+          <button type="button" class="btn icon" onClick={props.close} aria-label={say("close")}>
             <Icon name="close" />
           </button>
         </div>
@@ -70,24 +71,24 @@ export function CallPane(props: {
         <div class="figs">
           <div>
             <b>{amount("ns", call.duration)}</b>
-            <span>duration</span>
+            <span>{say("call.duration")}</span>
           </div>
           {detail && database > 0 && (
             <div>
               <b>{percent(database, call.duration)}</b>
-              <span>database</span>
+              <span>{say("call.database")}</span>
             </div>
           )}
           {statements > 0 && (
             <div>
               <b>{grouped(statements)}</b>
-              <span>statements</span>
+              <span>{say("call.statements")}</span>
             </div>
           )}
           {detail && (
             <div>
               <b>{grouped(detail.all_spans)}</b>
-              <span>spans</span>
+              <span>{say("call.spans")}</span>
             </div>
           )}
           {call.error && (
@@ -95,41 +96,38 @@ export function CallPane(props: {
               <b>
                 <Icon name="error" />
               </b>
-              <span class="bad">failed</span>
+              <span class="bad">{say("failed")}</span>
             </div>
           )}
         </div>
         {capture && (
           <p class="sm">
-            <Link to={`/draw?view=flame&${scope}`}>Flame graph</Link> ·{" "}
-            <Link to={`/draw?view=timeline&${scope}`}>Timeline</Link> ·{" "}
-            <Link to={`/draw?view=report&${scope}`}>Report</Link>, of its capture {capture}
+            <Link to={`/draw?view=flame&${scope}`}>{say("flame")}</Link> ·{" "}
+            <Link to={`/draw?view=timeline&${scope}`}>{say("page.timeline")}</Link> ·{" "}
+            <Link to={`/draw?view=report&${scope}`}>{say("page.report")}</Link>
+            {say("call.of", { capture })}
           </p>
         )}
         <Said problem={asked.problem} messages={asked.answer?.messages} />
-        {asked.isAsking && <p class="dim">Reading its spans…</p>}
+        {asked.isAsking && <p class="dim">{say("call.reading.spans")}</p>}
         {detail && detail.left_out > 0 && (
-          <p class="dim sm">
-            Below are its first {grouped(spans.length)} spans; {grouped(detail.left_out)} more are left out.
-          </p>
+          <p class="dim sm">{say("call.first", { spans: spans.length, more: detail.left_out })}</p>
         )}
       </section>
       {spans.length > 1 && (
         <section>
-          <h3 class="h2">
-            its {amount("ns", call.duration)} on {call.thread}
-          </h3>
+          <h3 class="h2">{say("call.its", { duration: amount("ns", call.duration), thread: call.thread ?? "–" })}</h3>
           <Icicle
             spans={spans}
             length={detail?.duration_ns ?? call.duration}
             level={9}
-            what={`${counted(spans.length, "span")} over time; the table below has where their time went`}
+            what={say("call.course.pane", { spans: spans.length })}
           />
         </section>
       )}
       {own.length > 0 && (
         <section>
-          <h3 class="h2">where its own time went</h3>
+          <h3 class="h2">{say("call.own")}</h3>
           <table class="t dense">
             <tbody>
               {own.slice(0, FUNCTIONS).map(({ key, ns, kind }) => (
@@ -146,7 +144,7 @@ export function CallPane(props: {
           </table>
           {own.length > FUNCTIONS && (
             <p class="dim sm">
-              {counted(own.length - FUNCTIONS, "more function")},{" "}
+              {say("more.functions", { functions: own.length - FUNCTIONS })},{" "}
               {amount(
                 "ns",
                 own.slice(FUNCTIONS).reduce((sum, { ns }) => sum + ns, 0),
@@ -157,17 +155,18 @@ export function CallPane(props: {
       )}
       {detail?.sql.length ? (
         <section>
-          <h3 class="h2">most time in SQL</h3>
+          <h3 class="h2">{say("call.sql")}</h3>
           {detail.sql.slice(0, STATEMENTS).map((statement) => (
             <div key={statement.sql} class="sql">
-              <b>{amount("ns", statement.time_ns)}</b> <span class="dim sm">{counted(statement.times, "time")}</span>
+              <b>{amount("ns", statement.time_ns)}</b>{" "}
+              <span class="dim sm">{say("counted.times", { times: statement.times })}</span>
               <pre class="dim">{statement.sql}</pre>
             </div>
           ))}
         </section>
       ) : null}
       <section>
-        <h3 class="h2">recorded</h3>
+        <h3 class="h2">{say("call.recorded")}</h3>
         <dl class="kv sm">
           {Object.entries(call.attributes ?? {}).map(([name, value]) => (
             <div key={name}>
@@ -182,7 +181,7 @@ export function CallPane(props: {
             </div>
           ))}
           <div>
-            <dt>id</dt>
+            <dt>{say("call.id")}</dt>
             <dd>{call.capture ? `${capture} ${id}` : call.id}</dd>
           </div>
         </dl>

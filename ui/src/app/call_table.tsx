@@ -1,11 +1,12 @@
 /* The list of calls: only the rows that are seen are elements. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { amount, counted, grouped } from "../shared/amount";
+import { amount } from "../shared/amount";
 import type { Call } from "./api";
 import { type Column, titleOf } from "./call_columns";
 import { CellBar } from "./call_pane";
 import { Icon } from "./icons";
+import { say } from "./language";
 import { moment } from "./times";
 import { useWindow } from "./window";
 
@@ -46,10 +47,10 @@ function What({ call }: { call: Call }): JSX.Element {
       {call.error && (
         <span class="bad sm">
           {" "}
-          <Icon name="error" /> failed
+          <Icon name="error" /> {say("failed")}
         </span>
       )}
-      {call.status === "running" && <span class="warn sm"> running</span>}
+      {call.status === "running" && <span class="warn sm"> {say("call.running")}</span>}
     </>
   );
 }
@@ -102,9 +103,9 @@ export function CallList(props: Props): JSX.Element {
               </button>
               <span class="l2">
                 <span>{moment(call.start, day)}</span>
-                {call.calls ? <span>{counted(call.calls, "call")}</span> : null}
+                {call.calls ? <span>{say("counted.calls", { calls: call.calls })}</span> : null}
                 <span class="ell">{call.thread}</span>
-                {call.error && <span class="bad">failed</span>}
+                {call.error && <span class="bad">{say("failed")}</span>}
               </span>
               <i class="pb">
                 <u style={{ width: `${(100 * call.duration) / Math.max(props.longest, 1)}%` }} />
@@ -112,7 +113,7 @@ export function CallList(props: Props): JSX.Element {
             </li>
           ))}
         </ul>
-        {rows.count > MOST_CARDS && <p class="empty">{grouped(rows.count - MOST_CARDS)} more: a filter finds them.</p>}
+        {rows.count > MOST_CARDS && <p class="empty">{say("calls.cards", { calls: rows.count - MOST_CARDS })}</p>}
       </>
     );
   }
@@ -127,8 +128,14 @@ export function CallList(props: Props): JSX.Element {
     return text === "0" || text === "–" ? <span class="dim3">{text}</span> : text;
   };
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys.
-    <section class="scroll grow list" ref={seen.scroll} onScroll={seen.measure} tabIndex={0} aria-label="List of calls">
+    <section
+      class="scroll grow list"
+      ref={seen.scroll}
+      onScroll={seen.measure}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys.
+      tabIndex={0}
+      aria-label={say("calls.list")}
+    >
       <table
         class="t dense pad fixed"
         style={{
@@ -191,7 +198,7 @@ export function CallList(props: Props): JSX.Element {
             ) : (
               <tr key={`row ${number}`} data-row={number} aria-rowindex={number + 2}>
                 <td colSpan={props.columns.length} class="dim3">
-                  reading
+                  {say("reading")}
                 </td>
               </tr>
             ),

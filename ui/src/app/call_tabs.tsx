@@ -1,6 +1,6 @@
 /* What stands behind the tabs of a call. */
 import type { JSX } from "preact";
-import { amount, counted, grouped, percent } from "../shared/amount";
+import { amount, grouped, percent } from "../shared/amount";
 import type { Address } from "./address";
 import { go } from "./address";
 import type { Answer, CallDetail, Span } from "./api";
@@ -9,6 +9,7 @@ import { CellBar, Name } from "./call_pane";
 import { around, criticalPath, type FunctionSum, functions } from "./call_tree";
 import { Link, Said, useAnswer } from "./frame";
 import { Icon } from "./icons";
+import { say, show } from "./language";
 import { exceptionsOf, kindColour, kindTitle, ownTimes } from "./spans";
 
 /** Rows of one table. */
@@ -36,11 +37,11 @@ export function Hotspots(props: { detail: CallDetail; words: string; address: Ad
       </colgroup>
       <thead>
         <tr>
-          <th>method</th>
-          <th aria-sort="descending">self ↓</th>
-          <th class="n">share</th>
-          <th class="n wide">total</th>
-          <th class="n wide">times</th>
+          <th>{say("method")}</th>
+          <th aria-sort="descending">{say("self")} ↓</th>
+          <th class="n">{say("share")}</th>
+          <th class="n wide">{say("total")}</th>
+          <th class="n wide">{say("times")}</th>
         </tr>
       </thead>
       {kinds.map(({ key: kind, ns }) => {
@@ -86,7 +87,7 @@ export function Hotspots(props: { detail: CallDetail; words: string; address: Ad
             {of.length > MOST && (
               <tr>
                 <td colSpan={5} class="dim">
-                  {counted(of.length - MOST, "more function")}
+                  {say("more.functions", { functions: of.length - MOST })}
                 </td>
               </tr>
             )}
@@ -132,7 +133,7 @@ function Flows(props: {
           ))}
         </tbody>
       </table>
-      {!props.of.length && <p class="dim">none</p>}
+      {!props.of.length && <p class="dim">{say("none")}</p>}
     </>
   );
 }
@@ -143,7 +144,7 @@ export function Around({ detail, name, address }: { detail: CallDetail; name: st
   const sum = functions(detail.spans.filter((span) => span.function === name));
   const whole = callers.reduce((all, { total }) => all + total, 0);
   return (
-    <section aria-label="Callers and callees">
+    <section aria-label={say("around")}>
       <div class="row">
         <h2 class="title grow">
           <Name name={name} />
@@ -151,17 +152,21 @@ export function Around({ detail, name, address }: { detail: CallDetail; name: st
         <button
           type="button"
           class="btn icon"
-          aria-label="Close the function"
+          aria-label={say("around.close")}
           onClick={() => go(address.with({ fn: "" }))}
         >
           <Icon name="close" />
         </button>
       </div>
       <p class="dim sm">
-        {amount("ns", whole)}, {amount("ns", sum[0]?.self ?? 0)} of it own, {counted(sum[0]?.times ?? 0, "time")}
+        {say("around.facts", {
+          total: amount("ns", whole),
+          self: amount("ns", sum[0]?.self ?? 0),
+          times: sum[0]?.times ?? 0,
+        })}
       </p>
-      <Flows title="called by" of={callers} whole={whole} none="nothing: it began the call" address={address} />
-      <Flows title="calls" of={callees} whole={whole} none="" address={address} />
+      <Flows title={say("around.callers")} of={callers} whole={whole} none={say("around.root")} address={address} />
+      <Flows title={say("around.callees")} of={callees} whole={whole} none="" address={address} />
     </section>
   );
 }
@@ -173,10 +178,10 @@ export function Statements({ detail }: { detail: CallDetail }): JSX.Element {
     <table class="t pad">
       <thead>
         <tr>
-          <th aria-sort="descending">time ↓</th>
-          <th class="n">share</th>
-          <th class="n">times</th>
-          <th>statement, without its values</th>
+          <th aria-sort="descending">{say("sql.time")} ↓</th>
+          <th class="n">{say("share")}</th>
+          <th class="n">{say("times")}</th>
+          <th>{say("sql.statement")}</th>
         </tr>
       </thead>
       <tbody>
@@ -209,10 +214,10 @@ export function Parameters({ detail, words }: { detail: CallDetail; words: strin
     <table class="t pad">
       <thead>
         <tr>
-          <th>name</th>
-          <th>value</th>
-          <th>where</th>
-          <th class="n">after</th>
+          <th>{say("name")}</th>
+          <th>{say("value")}</th>
+          <th>{say("parameters.where")}</th>
+          <th class="n">{say("after")}</th>
         </tr>
       </thead>
       <tbody>
@@ -229,7 +234,7 @@ export function Parameters({ detail, words }: { detail: CallDetail; words: strin
         {found.length > MOST && (
           <tr>
             <td colSpan={4} class="dim">
-              {counted(found.length - MOST, "more value")}: find by name or text.
+              {say("parameters.more", { values: found.length - MOST })}
             </td>
           </tr>
         )}
@@ -250,12 +255,15 @@ export function Exceptions({ detail }: { detail: CallDetail }): JSX.Element {
         .map((span) => (
           <section key={span.index}>
             <p class="dim">
-              {offset(span.offset_ns + span.duration_ns)} out of <Name name={span.function} />
+              {show("exceptions.out", {
+                offset: offset(span.offset_ns + span.duration_ns),
+                method: <Name name={span.function} />,
+              })}
             </p>
             {exceptionsOf(span).map((exception, number) => (
               <div key={`${exception.class} ${number}`} class="thrown">
                 <p>
-                  {number > 0 && <span class="dim">caused by </span>}
+                  {number > 0 && <span class="dim">{say("exceptions.cause")} </span>}
                   <b class="bad">{exception.class}</b> {exception.message}
                 </p>
                 <pre>{exception.stack.join("\n")}</pre>
@@ -281,10 +289,10 @@ export function CriticalPath({ detail, address }: { detail: CallDetail; address:
       </colgroup>
       <thead>
         <tr>
-          <th class="n">after</th>
-          <th>method</th>
-          <th>of the path</th>
-          <th class="n">share</th>
+          <th class="n">{say("after")}</th>
+          <th>{say("method")}</th>
+          <th>{say("path.of")}</th>
+          <th class="n">{say("share")}</th>
         </tr>
       </thead>
       <tbody>
@@ -308,7 +316,7 @@ export function CriticalPath({ detail, address }: { detail: CallDetail; address:
         {steps.length > MOST && (
           <tr>
             <td colSpan={4} class="dim">
-              {counted(steps.length - MOST, "more step")}
+              {say("path.more", { steps: steps.length - MOST })}
             </td>
           </tr>
         )}
@@ -327,16 +335,16 @@ export function Trace({ trace }: { trace: string }): JSX.Element {
   return (
     <>
       <Said problem={asked.problem} messages={(asked.answer as Answer<CallDetail> | undefined)?.messages} />
-      {asked.isAsking && <p class="empty">Looking for the trace in every capture…</p>}
+      {asked.isAsking && <p class="empty">{say("trace.reading")}</p>}
       {detail && (
         <table class="t pad">
           <thead>
             <tr>
-              <th class="n">after</th>
-              <th>service</th>
-              <th>method</th>
-              <th class="n">took</th>
-              <th class="n">spans below</th>
+              <th class="n">{say("after")}</th>
+              <th>{say("captures.service")}</th>
+              <th>{say("method")}</th>
+              <th class="n">{say("trace.took")}</th>
+              <th class="n">{say("trace.below")}</th>
             </tr>
           </thead>
           <tbody>
@@ -346,7 +354,7 @@ export function Trace({ trace }: { trace: string }): JSX.Element {
                 <td class="s">{span.service || "–"}</td>
                 <td>
                   <Name name={span.function} />
-                  {span.failed && <span class="bad sm"> failed</span>}
+                  {span.failed && <span class="bad sm"> {say("failed")}</span>}
                 </td>
                 <td class="n">{amount("ns", span.duration_ns)}</td>
                 <td class="n">{grouped(span.below)}</td>
@@ -357,7 +365,7 @@ export function Trace({ trace }: { trace: string }): JSX.Element {
       )}
       {detail && services.length < 2 && (
         <p class="empty">
-          No other service sent spans of this trace. <Link to="/">How to send data</Link>
+          {say("trace.alone")} <Link to="/">{say("how")}</Link>
         </p>
       )}
     </>

@@ -1,7 +1,7 @@
 /* Calls: a list over all captures that the address chooses, where they lie in time, and what one of them did. */
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { amount, counted, grouped } from "../shared/amount";
+import { amount, grouped } from "../shared/amount";
 import { type Address, go } from "./address";
 import type { Call, Overview, Service } from "./api";
 import { callPage } from "./call";
@@ -13,6 +13,7 @@ import { asksFailed, leastDuration, type Vocabulary, withDuration, withFailed } 
 import { Link, Said, useAnswer, useRead } from "./frame";
 import { type Chosen, Heat } from "./heat";
 import { Icon } from "./icons";
+import { say, show } from "./language";
 import { useLive } from "./live";
 import { Popover } from "./popover";
 import { Scope, scopeOf } from "./scope";
@@ -54,7 +55,7 @@ function Columns({ address, all }: { address: Address; all: readonly string[] })
   const rest = all.filter((name) => !shown.includes(name));
   return (
     <fieldset class="choice">
-      <legend class="vh">Columns</legend>
+      <legend class="vh">{say("calls.columns")}</legend>
       {[...shown, ...rest].map((name) => {
         const at = shown.indexOf(name);
         return (
@@ -73,7 +74,7 @@ function Columns({ address, all }: { address: Address; all: readonly string[] })
               class="btn icon"
               disabled={at < 1}
               onClick={() => move(name, -1)}
-              aria-label={`${name} to the left`}
+              aria-label={say("calls.left", { column: columnOf(name, {}).head })}
             >
               ↑
             </button>
@@ -82,7 +83,7 @@ function Columns({ address, all }: { address: Address; all: readonly string[] })
               class="btn icon"
               disabled={at < 0 || at === shown.length - 1}
               onClick={() => move(name, 1)}
-              aria-label={`${name} to the right`}
+              aria-label={say("calls.right", { column: columnOf(name, {}).head })}
             >
               ↓
             </button>
@@ -91,7 +92,7 @@ function Columns({ address, all }: { address: Address; all: readonly string[] })
       })}
       {chosen.length > 0 && (
         <button type="button" class="btn" onClick={() => set([])}>
-          The usual columns
+          {say("calls.usual")}
         </button>
       )}
     </fieldset>
@@ -103,17 +104,17 @@ function Export({ question, selected }: { question: string; selected: Call | und
   return (
     <div class="choice">
       <a class="option" href={`/api/v1/calls.csv?${question}`} download="calls.csv">
-        CSV, every call
+        {say("calls.csv")}
       </a>
       <a class="option" href={`/api/v1/calls?${question}&n=10000`} download="calls.json">
-        JSON, at most 10,000 calls
+        {say("calls.json", { calls: 10_000 })}
       </a>
       {id ? (
         <a class="option" href={`/api/v1/captures/${encodeURIComponent(id)}/original`} download={`${id}.zip`}>
-          Original of capture {id}, as it was sent
+          {say("calls.original", { capture: id })}
         </a>
       ) : (
-        <span class="option dim3">Original: choose a call</span>
+        <span class="option dim3">{say("calls.original.none")}</span>
       )}
     </div>
   );
@@ -177,9 +178,9 @@ function Chips({ address, overview }: { address: Address; overview: Overview | u
   const limit = LONGER.find(([, text]) => text === least)?.[0] ?? 0;
   return (
     <>
-      <span class="dim3 sm desk">Longer than</span>
+      <span class="dim3 sm desk">{say("calls.longer")}</span>
       <button type="button" class="chip" aria-pressed={!least} onClick={() => to(withDuration(q, ""))}>
-        all {!least && overview && <span class="dim3">{grouped(overview.calls)}</span>}
+        {say("all")} {!least && overview && <span class="dim3">{grouped(overview.calls)}</span>}
       </button>
       {LONGER.map(([ns, text]) => {
         const calls = ns >= limit ? count(ns) : undefined;
@@ -204,7 +205,7 @@ function Chips({ address, overview }: { address: Address; overview: Overview | u
         disabled={overview?.errors === 0 && !asksFailed(q)}
         onClick={() => to(withFailed(q, !asksFailed(q)))}
       >
-        Failed {overview && <span class="dim3">{grouped(overview.errors)}</span>}
+        {say("calls.failed")} {overview && <span class="dim3">{grouped(overview.errors)}</span>}
       </button>
     </>
   );
@@ -215,24 +216,19 @@ function NoCalls({ address, all }: { address: Address; all: Overview | undefined
   const isChosen = q || address.of("svc") || address.of("capture") || address.of("from") || address.of("to");
   return (
     <p class="empty">
-      <b>
-        {q ? (
-          <>
-            No call matches <code>{q}</code>.
-          </>
-        ) : (
-          "No calls here."
-        )}
-      </b>
-      {all?.durations.max ? ` The longest took ${amount("ns", all.durations.max)}. ` : " "}
+      <b>{q ? show("calls.unmatched", { filter: <code>{q}</code> }) : say("calls.none")}</b>
+      {all?.durations.max ? say("calls.longest", { duration: amount("ns", all.durations.max) }) : " "}
       {isChosen && (
         <>
-          <Link to={address.with({ q: "", svc: "", capture: "", from: "", to: "", sel: "" })}>Show all calls</Link>.{" "}
+          <Link to={address.with({ q: "", svc: "", capture: "", from: "", to: "", sel: "" })}>{say("calls.all")}</Link>.{" "}
         </>
       )}
-      A sampled profile has no calls:{" "}
-      <Link to={address.with({ sel: "", sort: "", cols: "", view: "flame" }, "/draw")}>Profiles</Link> shows what it
-      holds. <Link to="/">How to send data</Link>
+      {show("calls.sampled", {
+        profiles: (
+          <Link to={address.with({ sel: "", sort: "", cols: "", view: "flame" }, "/draw")}>{say("page.profiles")}</Link>
+        ),
+      })}{" "}
+      <Link to="/">{say("how")}</Link>
     </p>
   );
 }
@@ -302,9 +298,9 @@ export function CallsPage({ address }: { address: Address }): JSX.Element {
     go(address.with({ q, from: moment(from), to: moment(to), sel: "" }));
   };
   const found = () => {
-    if (isAsking && !list?.pages.length) return "reading";
-    if (overview) return `${counted(overview.calls, "call")}, ${amount("ns", overview.total_ns)}`;
-    return `${grouped(rows.count)}${list?.next === null ? "" : " or more"} calls`;
+    if (isAsking && !list?.pages.length) return say("reading");
+    if (overview) return say("calls.found", { calls: overview.calls, time: amount("ns", overview.total_ns) });
+    return say(list?.next === null ? "calls.found.some" : "calls.found.more", { calls: rows.count });
   };
   const move = (name: string, before: string) => {
     const order = columns.map((column) => column.name).filter((one) => one !== name);
@@ -321,31 +317,30 @@ export function CallsPage({ address }: { address: Address }): JSX.Element {
           aria-pressed={isLive}
           onClick={() => go(address.with({ live: isLive ? "" : "1" }))}
         >
-          <span class="live">Live</span>
+          <span class="live">{say("live")}</span>
         </button>
       </Scope>
       <Said problem={asked?.problem?.column === null ? asked.problem : undefined} messages={list?.messages} />
       {live.problem && <p class="note">{live.problem}</p>}
       {asked?.isStopped && (
         <p class="note">
-          Stopped.{" "}
-          {list && list !== asked ? "The list is of the query before." : `Read ${counted(list?.count ?? 0, "call")}.`}{" "}
+          {list && list !== asked ? say("calls.stopped.before") : say("calls.stopped", { calls: list?.count ?? 0 })}{" "}
           <button type="button" class="btn" onClick={() => asked.resume()}>
-            Read on
+            {say("calls.on")}
           </button>
         </p>
       )}
       <div class="body">
         <main class="grow work">
-          <h1 class="vh">Calls {svc.length ? `of ${svc.join(", ")}` : ""}</h1>
+          <h1 class="vh">{svc.length ? say("calls.of", { services: svc.join(", ") }) : say("page.calls")}</h1>
           <div class="bar chips">
             <Chips address={address} overview={overview} />
             <span class="grow" />
             {isAsking && (
               <span class="progress dim" role="status">
-                <i class="moving" /> reading{" "}
+                <i class="moving" /> {say("reading")}{" "}
                 <button type="button" class="btn" onClick={() => asked?.stop()}>
-                  Cancel
+                  {say("cancel")}
                 </button>
               </span>
             )}
@@ -353,7 +348,7 @@ export function CallsPage({ address }: { address: Address }): JSX.Element {
               kind="btn"
               label={
                 <>
-                  <Icon name="columns" /> Columns
+                  <Icon name="columns" /> {say("calls.columns")}
                 </>
               }
             >
@@ -364,7 +359,7 @@ export function CallsPage({ address }: { address: Address }): JSX.Element {
               place="export"
               label={
                 <>
-                  <Icon name="download" /> Export
+                  <Icon name="download" /> {say("calls.export")}
                 </>
               }
             >
@@ -373,17 +368,17 @@ export function CallsPage({ address }: { address: Address }): JSX.Element {
           </div>
           {counts.ask && bytes !== undefined && bytes > AT_ONCE && (
             <p class="note">
-              The newest calls are below. To count all, {amount("bytes", bytes)} are read.{" "}
+              {say("calls.newest", { size: amount("bytes", bytes) })}{" "}
               <button type="button" class="btn" onClick={counts.ask}>
-                Count
+                {say("calls.count")}
               </button>
             </p>
           )}
           {counts.isAsking && !overview && (
             <p class="note plain" role="status">
-              Counting{bytes === undefined ? "" : ` calls of ${amount("bytes", bytes)}`}…{" "}
+              {bytes === undefined ? say("calls.counting") : say("calls.counting.of", { size: amount("bytes", bytes) })}{" "}
               <button type="button" class="btn" onClick={counts.cancel}>
-                Cancel
+                {say("cancel")}
               </button>
             </p>
           )}
@@ -398,9 +393,8 @@ export function CallsPage({ address }: { address: Address }): JSX.Element {
           )}
           {live.count > 0 && (
             <p class="note plain" aria-live="polite">
-              {counted(live.count, "call")} arrived
-              {sort === "-start" ? "" : "; the list is as it was. "}
-              {sort !== "-start" && <Link to={address.with({ sort: "" })}>Newest first</Link>}
+              {say(sort === "-start" ? "calls.arrived" : "calls.arrived.apart", { calls: live.count })}{" "}
+              {sort !== "-start" && <Link to={address.with({ sort: "" })}>{say("calls.first")}</Link>}
             </p>
           )}
           {isEmpty ? (

@@ -1,13 +1,14 @@
 /* Captures: every original with its notes, its bytes, and what it becomes. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { amount, counted, grouped } from "../shared/amount";
+import { amount, grouped } from "../shared/amount";
 import { type Address, go } from "./address";
 import type { Capture, Note } from "./api";
 import { Convert } from "./convert";
 import { Link, Said, useAnswer } from "./frame";
 import { Around } from "./hex";
 import { Icon } from "./icons";
+import { known, say, show } from "./language";
 import { ago, boundNs, iso, moment } from "./times";
 import { Drop, Sent, useUploads } from "./upload";
 import { useWindow } from "./window";
@@ -41,6 +42,9 @@ export function nameOf(capture: Capture): string {
 /** The page of a capture. */
 export const capturePage = (id: string): string => `/captures/${encodeURIComponent(id)}`;
 
+/** What a capture's state is called; one that is not sealed still arrives. */
+const stateOf = (capture: Capture): string => known(`state.${capture.state}`) ?? capture.state;
+
 const LEVELS = { info: "dim", warn: "warn", damage: "bad" } as const;
 const number = (text: string): number | undefined => {
   const value = Number(text);
@@ -52,8 +56,8 @@ function Notes(props: { address: Address; part: string; notes: readonly Note[] }
   const at = number(address.of("at"));
   return (
     <section>
-      <h3 class="h2">notes of {props.part.split("/").slice(-2).join("/")}, by offset</h3>
-      {!notes.length && <p class="dim">none</p>}
+      <h3 class="h2">{say("captures.notes", { part: props.part.split("/").slice(-2).join("/") })}</h3>
+      {!notes.length && <p class="dim">{say("none")}</p>}
       <table class="t dense">
         <tbody>
           {notes.slice(0, MOST_NOTES).map((note) => {
@@ -68,7 +72,7 @@ function Notes(props: { address: Address; part: string; notes: readonly Note[] }
                 onKeyDown={(event) => event.key === "Enter" && open()}
               >
                 <td class="code">{offset}</td>
-                <td class={LEVELS[note.level]}>{note.level}</td>
+                <td class={LEVELS[note.level]}>{say(`level.${note.level}`)}</td>
                 <td class="x" title={note.text}>
                   {note.kind}
                   {note.count > 1 && ` × ${grouped(note.count)}`} <span class="dim">{note.text}</span>
@@ -78,7 +82,9 @@ function Notes(props: { address: Address; part: string; notes: readonly Note[] }
           })}
         </tbody>
       </table>
-      {notes.length > MOST_NOTES && <p class="dim sm">{counted(notes.length - MOST_NOTES, "more note")}</p>}
+      {notes.length > MOST_NOTES && (
+        <p class="dim sm">{say("captures.notes.more", { notes: notes.length - MOST_NOTES })}</p>
+      )}
     </section>
   );
 }
@@ -114,45 +120,50 @@ function Details({ capture, address }: { capture: Capture; address: Address }): 
     to: Math.max(...times.map(({ end_ns }) => end_ns)),
   };
   return (
-    <aside class="pane broad" aria-label="The capture">
+    <aside class="pane broad" aria-label={say("captures.pane")}>
       <section>
         <div class="row">
           <h2 class="title grow">
             {nameOf(capture)} <small class="dim3">{capture.id}</small>
           </h2>
           <button type="button" class="btn" onClick={() => setRound(round + 1)} disabled={notes.isAsking}>
-            {notes.isAsking ? "Checking…" : "Check again"}
+            {say(notes.isAsking ? "captures.checking" : "captures.check")}
           </button>
           <button type="button" class="btn" onClick={() => go(address.with({ to: "choose" }))}>
-            Convert…
+            {say("captures.convert")}
           </button>
           <a class="btn" href={`/api/v1/captures/${id}/original`} download={`${capture.id}.zip`}>
-            <Icon name="download" /> Original
+            <Icon name="download" /> {say("original")}
           </a>
           <button
             type="button"
             class="btn icon"
-            aria-label="Close"
+            aria-label={say("close")}
             onClick={() => go(address.with({ part: "", at: "" }, "/captures"))}
           >
             <Icon name="close" />
           </button>
         </div>
         <p class="dim sm" title={capture.opened_ns === null ? undefined : iso(capture.opened_ns)}>
-          {whole?.format ?? capture.protocol ?? "unknown"} · {counted(inside.length || capture.parts.length, "part")} ·
-          by {capture.protocol ?? "an unknown protocol"} · {moment(capture.opened_ns)} · {capture.state}
-          {capture.pinned && " · pinned"}
+          {say("captures.facts", {
+            format: whole?.format ?? capture.protocol ?? say("unknown"),
+            parts: inside.length || capture.parts.length,
+            protocol: capture.protocol ?? say("captures.unknown"),
+            when: moment(capture.opened_ns),
+            state: stateOf(capture),
+          })}
+          {capture.pinned && say("captures.pinned")}
         </p>
         {covers && (
           <p class="dim sm">
-            covers {moment(covers.from)} + {amount("ns", covers.to - covers.from)}
+            {say("captures.covers", { from: moment(covers.from), length: amount("ns", covers.to - covers.from) })}
           </p>
         )}
         <p class="sm">
-          <Link to={`/calls?capture=${id}`}>Calls</Link> ·{" "}
-          <Link to={`/draw?view=flame&capture=${id}`}>Flame graph</Link> ·{" "}
-          <Link to={`/draw?view=timeline&capture=${id}`}>Timeline</Link> ·{" "}
-          <Link to={`/draw?view=report&capture=${id}`}>Report</Link>
+          <Link to={`/calls?capture=${id}`}>{say("page.calls")}</Link> ·{" "}
+          <Link to={`/draw?view=flame&capture=${id}`}>{say("flame")}</Link> ·{" "}
+          <Link to={`/draw?view=timeline&capture=${id}`}>{say("page.timeline")}</Link> ·{" "}
+          <Link to={`/draw?view=report&capture=${id}`}>{say("page.report")}</Link>
         </p>
         <Said
           problem={contents.problem ?? notes.problem}
@@ -163,10 +174,10 @@ function Details({ capture, address }: { capture: Capture; address: Address }): 
         <table class="t dense">
           <thead>
             <tr>
-              <th>part</th>
-              <th>records</th>
-              <th class="n">decoded</th>
-              <th class="n">notes</th>
+              <th>{say("captures.part")}</th>
+              <th>{say("captures.records")}</th>
+              <th class="n">{say("captures.decoded")}</th>
+              <th class="n">{say("captures.note")}</th>
             </tr>
           </thead>
           <tbody>
@@ -216,10 +227,10 @@ function shared(one: string, other: string): string {
 }
 
 const RECEIVED = [
-  ["", "any time"],
-  ["-1h", "the last hour"],
-  ["-24h", "the last day"],
-  ["-7d", "the last week"],
+  ["", "received.any"],
+  ["-1h", "received.hour"],
+  ["-24h", "received.day"],
+  ["-7d", "received.week"],
 ] as const;
 
 /** The page. */
@@ -251,18 +262,18 @@ export function CapturesPage({ address }: { address: Address }): JSX.Element {
       <div class="bar rule">
         <label class="field grow">
           <Icon name="search" />
-          <span class="vh">Find</span>
+          <span class="vh">{say("find")}</span>
           <input
             value={address.of("find")}
-            placeholder="name, service, instance, protocol, state"
+            placeholder={say("captures.find")}
             onInput={(event) => go(address.with({ find: event.currentTarget.value }), true)}
           />
-          <span class="cnt">{answer ? counted(list.length, "capture") : "reading"}</span>
+          <span class="cnt">{answer ? say("captures.count", { captures: list.length }) : say("reading")}</span>
         </label>
         <label class="select">
-          <span class="dim3">Protocol</span>
+          <span class="dim3">{say("captures.protocol.label")}</span>
           <select value={address.of("by")} onChange={(event) => go(address.with({ by: event.currentTarget.value }))}>
-            <option value="">all</option>
+            <option value="">{say("all")}</option>
             {protocols.map((name) => (
               <option key={name} value={name}>
                 {name}
@@ -271,14 +282,14 @@ export function CapturesPage({ address }: { address: Address }): JSX.Element {
           </select>
         </label>
         <label class="select">
-          <span class="dim3">Received</span>
+          <span class="dim3">{say("captures.received.label")}</span>
           <select
             value={address.of("received")}
             onChange={(event) => go(address.with({ received: event.currentTarget.value }))}
           >
             {RECEIVED.map(([value, name]) => (
               <option key={value} value={value}>
-                {name}
+                {say(name)}
               </option>
             ))}
           </select>
@@ -290,10 +301,10 @@ export function CapturesPage({ address }: { address: Address }): JSX.Element {
           disabled={!doubtful.length && !isDoubtful}
           onClick={() => go(address.with({ doubtful: isDoubtful ? "" : "1" }))}
         >
-          Doubtful <span class="dim3">{grouped(doubtful.length)}</span>
+          {say("captures.doubtful")} <span class="dim3">{grouped(doubtful.length)}</span>
         </button>
         <label class="btn primary">
-          <Icon name="upload" /> Add files
+          <Icon name="upload" /> {say("captures.add")}
           <input
             class="vh"
             type="file"
@@ -306,22 +317,22 @@ export function CapturesPage({ address }: { address: Address }): JSX.Element {
       <div class="body">
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys. */}
         <main class="scroll grow" ref={seen.scroll} onScroll={seen.measure} tabIndex={0}>
-          <h1 class="vh">Captures</h1>
+          <h1 class="vh">{say("page.captures")}</h1>
           {answer && !all.length ? (
             <p class="empty">
-              <b>Nothing has arrived.</b> <Link to="/">How to send</Link>, or drop a file here.
+              <b>{say("empty")}</b> {show("captures.empty", { how: <Link to="/">{say("captures.how")}</Link> })}
             </p>
           ) : (
             <table class="t pad" style={seen.room} aria-rowcount={list.length + 1}>
               <thead>
                 <tr>
-                  <th>capture</th>
-                  <th class="wide">instance</th>
-                  <th>protocol</th>
-                  <th aria-sort="descending">received ↓</th>
-                  <th class="n">size</th>
-                  <th>state</th>
-                  <th class="wide">doubts</th>
+                  <th>{say("captures.capture")}</th>
+                  <th class="wide">{say("captures.instance")}</th>
+                  <th>{say("captures.protocol")}</th>
+                  <th aria-sort="descending">{say("captures.received")} ↓</th>
+                  <th class="n">{say("captures.size")}</th>
+                  <th>{say("captures.state")}</th>
+                  <th class="wide">{say("captures.doubts")}</th>
                 </tr>
               </thead>
               <tbody>
@@ -338,21 +349,19 @@ export function CapturesPage({ address }: { address: Address }): JSX.Element {
                       <span class="s">{nameOf(capture)}</span> <small class="dim3">{capture.id}</small>
                     </td>
                     <td class="dim wide">{capture.instance || "–"}</td>
-                    <td class="dim">{capture.protocol ?? "unknown"}</td>
+                    <td class="dim">{capture.protocol ?? say("unknown")}</td>
                     <td title={capture.opened_ns === null ? undefined : iso(capture.opened_ns)}>
                       {ago(capture.opened_ns, now)}
                     </td>
                     <td class="n">{amount("bytes", bytesOf(capture))}</td>
-                    <td class={capture.state === "open" ? "ok" : ""}>
-                      {capture.state === "open" ? "arriving" : capture.state}
-                    </td>
+                    <td class={capture.state === "open" ? "ok" : ""}>{stateOf(capture)}</td>
                     <td class={capture.doubts.length ? "wide warn" : "wide dim3"}>
                       {capture.doubts.length ? (
                         <>
-                          <Icon name="warning" /> {counted(capture.doubts.length, "doubt")}
+                          <Icon name="warning" /> {say("captures.doubts.count", { doubts: capture.doubts.length })}
                         </>
                       ) : (
-                        "none"
+                        say("none")
                       )}
                     </td>
                   </tr>
@@ -362,14 +371,12 @@ export function CapturesPage({ address }: { address: Address }): JSX.Element {
           )}
           {answer && all.length > 0 && !list.length && (
             <p class="empty">
-              <b>No capture matches.</b>{" "}
-              <Link to={address.with({ find: "", by: "", received: "", doubtful: "" })}>Show all</Link>
+              <b>{say("captures.unmatched")}</b>{" "}
+              <Link to={address.with({ find: "", by: "", received: "", doubtful: "" })}>{say("captures.all")}</Link>
             </p>
           )}
           {answer && id && !selected && (
-            <p class="empty">
-              There is no capture {decodeURIComponent(id)}: it was removed by retention, or never received.
-            </p>
+            <p class="empty">{say("captures.lost", { capture: decodeURIComponent(id) })}</p>
           )}
           <div class="page-end">
             <Drop send={uploads.send} />

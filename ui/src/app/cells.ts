@@ -1,12 +1,13 @@
 /* A map of captures: columns of time, a row an instance. */
 import type { Capture } from "./api";
+import { say } from "./language";
 
 /** Columns of time, and rows of instances. */
 export const COLUMNS = 120;
 export const INSTANCES = 30;
 
 /** The row that a capture stands in. */
-export const instanceOf = (capture: Capture): string => capture.instance || capture.service || "no name";
+export const instanceOf = (capture: Capture): string => capture.instance || capture.service || say("unnamed");
 
 /** How many profiles one cell has: steps from 1 to 6 at 1, 2, 4, 10, 32 and 100. */
 export const heat = (count: number): number => [1, 2, 4, 10, 32, 100].filter((from) => count >= from).length;

@@ -5,6 +5,7 @@ import { grouped } from "../shared/amount";
 import { type Address, go } from "./address";
 import { Said, useAnswer } from "./frame";
 import { Icon } from "./icons";
+import { say } from "./language";
 
 /** A format that captures can be converted to. */
 interface Format {
@@ -64,20 +65,20 @@ export function Convert({ address, capture }: { address: Address; capture: strin
   }, []);
   const close = () => go(address.with({ to: "" }));
   return (
-    <dialog ref={dialog} class="dialog" aria-label="Convert" onCancel={close} onClose={close}>
+    <dialog ref={dialog} class="dialog" aria-label={say("convert")} onCancel={close} onClose={close}>
       <div class="row">
-        <h2 class="h grow">Convert capture {capture}</h2>
-        <button type="button" class="btn icon" aria-label="Close" onClick={close}>
+        <h2 class="h grow">{say("convert.capture", { capture })}</h2>
+        <button type="button" class="btn icon" aria-label={say("close")} onClick={close}>
           <Icon name="close" />
         </button>
       </div>
       <label class="select">
-        <span class="dim3">To</span>
+        <span class="dim3">{say("convert.to")}</span>
         <select
           value={to === "choose" ? "" : to}
           onChange={(event) => go(address.with({ to: event.currentTarget.value || "choose" }), true)}
         >
-          <option value="">choose a format</option>
+          <option value="">{say("convert.choose")}</option>
           {(formats.answer?.rows ?? []).map(({ name, title }) => (
             <option key={name} value={name}>
               {title}
@@ -86,16 +87,16 @@ export function Convert({ address, capture }: { address: Address; capture: strin
         </select>
       </label>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys. */}
-      <section class="losses" tabIndex={0} aria-label="Losses">
+      <section class="losses" tabIndex={0} aria-label={say("convert.losses")}>
         <Said problem={asked.problem} messages={losses ? asked.answer?.messages : undefined} />
-        {asked.isAsking && <p class="dim">Finding what would be lost…</p>}
-        {losses && !losses.lost.length && !losses.changed.length && <p>Nothing is lost.</p>}
-        {losses && <List title={`lost, of ${losses.from}`} of={losses.lost} />}
-        {losses && <List title="kept in another way" of={losses.changed} />}
+        {asked.isAsking && <p class="dim">{say("convert.finding")}</p>}
+        {losses && !losses.lost.length && !losses.changed.length && <p>{say("convert.nothing")}</p>}
+        {losses && <List title={say("convert.lost", { format: losses.from })} of={losses.lost} />}
+        {losses && <List title={say("convert.changed")} of={losses.changed} />}
       </section>
       {losses && (
         <a class="btn primary" href={`/api/v1/captures/${id}/convert?to=${encodeURIComponent(to)}`} download>
-          <Icon name="download" /> Convert to {losses.to}
+          <Icon name="download" /> {say("convert.do", { format: losses.to })}
         </a>
       )}
     </dialog>

@@ -5,6 +5,7 @@ import { type Address, go } from "./address";
 import { Problem, read } from "./api";
 import { type Completion, completions, type Vocabulary } from "./filter";
 import { Icon } from "./icons";
+import { say } from "./language";
 
 /** Milliseconds without a key after which a text is checked. */
 const PAUSE = 150;
@@ -105,7 +106,7 @@ export function FilterField(props: {
             ref={input}
             class="q"
             role="combobox"
-            aria-label="Filter"
+            aria-label={say("filter")}
             aria-autocomplete="list"
             aria-expanded={list.length > 0}
             aria-controls="completions"
@@ -114,7 +115,7 @@ export function FilterField(props: {
             aria-describedby="filter-wrong"
             autocomplete="off"
             spellcheck={false}
-            placeholder="words, $param=value, duration > 100ms and not error"
+            placeholder={say("filter.example")}
             value={text}
             onInput={typed}
             onKeyDown={key}
@@ -124,7 +125,7 @@ export function FilterField(props: {
           {column !== null && <i style={{ left: `${column - 1}ch` }}>^</i>}
         </span>
         <span class="cnt" aria-live="polite">
-          {text.trim() === applied ? props.found : wrong ? "" : "Enter applies"}
+          {text.trim() === applied ? props.found : wrong ? "" : say("filter.enter")}
         </span>
       </label>
       <p id="filter-wrong" class="wrong sm" aria-live="polite">
@@ -132,13 +133,13 @@ export function FilterField(props: {
           <>
             <span class="bad">
               {wrong.message}
-              {column !== null && `, column ${column}`}
+              {column !== null && say("filter.column", { column })}
             </span>
-            {text !== applied && (applied ? ` · The list still shows ${applied}` : " · The list still shows all")}
+            {text !== applied && (applied ? say("filter.still", { filter: applied }) : say("filter.still.all"))}
           </>
         )}
       </p>
-      <div id="completions" class="float" role="listbox" aria-label="How the filter goes on" hidden={!list.length}>
+      <div id="completions" class="float" role="listbox" aria-label={say("filter.goes")} hidden={!list.length}>
         {list.map((completion, number) => (
           <div
             key={completion.text}
@@ -153,7 +154,7 @@ export function FilterField(props: {
             }}
           >
             <code>{completion.text}</code>
-            <span class="dim3">{completion.kind}</span>
+            <span class="dim3">{say(`filter.${completion.kind}`)}</span>
           </div>
         ))}
       </div>

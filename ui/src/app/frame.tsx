@@ -5,6 +5,7 @@ import { switchTheme } from "../shared/theme";
 import { Address, go, refresh } from "./address";
 import { type Answer, Problem, read } from "./api";
 import { Icon } from "./icons";
+import { say } from "./language";
 import { Keys, Palette, remember } from "./palette";
 import { isLocalTime, switchZone } from "./times";
 
@@ -13,13 +14,13 @@ const SHARED = ["svc", "capture", "q", "from", "to"] as const;
 
 /** The pages, with what of the address each goes on with. */
 const PAGES = [
-  ["/", "Now", []],
-  ["/calls", "Calls", SHARED],
-  ["/profiles", "Profiles", SHARED],
-  ["/timeline", "Timeline", SHARED],
-  ["/memory", "Memory & locks", SHARED],
-  ["/draw?view=report", "Report", SHARED],
-  ["/captures", "Captures", []],
+  ["/", "page.now", []],
+  ["/calls", "page.calls", SHARED],
+  ["/profiles", "page.profiles", SHARED],
+  ["/timeline", "page.timeline", SHARED],
+  ["/memory", "page.memory", SHARED],
+  ["/draw?view=report", "page.report", SHARED],
+  ["/captures", "page.captures", []],
 ] as const;
 
 /** A link within the app. */
@@ -129,35 +130,35 @@ export function Top({ address }: { address: Address }): JSX.Element {
       <Link to="/" class="mark">
         traceloom
       </Link>
-      <nav class="nav" aria-label="Pages">
+      <nav class="nav" aria-label={say("top.pages")}>
         {PAGES.map(([page, name, kept]) => (
           <Link key={page} to={to(page, kept)} current={here(page)}>
-            {name}
+            {say(name)}
           </Link>
         ))}
         <Link to="/settings" class="phone" current={address.page === "/settings"}>
-          Settings
+          {say("page.settings")}
         </Link>
       </nav>
       <span class="grow desk" />
       <button type="button" class="btn line goto desk" onClick={() => setOpen("palette")}>
-        <Icon name="search" /> Go to <span class="grow" /> <kbd>Ctrl K</kbd>
+        <Icon name="search" /> {say("top.go")} <span class="grow" /> <kbd>Ctrl K</kbd>
       </button>
       <button
         type="button"
         class="btn desk"
-        title={isLocalTime() ? "Times are of your zone" : "Times are UTC"}
+        title={say(isLocalTime() ? "top.zone.local" : "top.zone.utc")}
         onClick={turnZone}
       >
-        {isLocalTime() ? "Local" : "UTC"}
+        {isLocalTime() ? say("top.local") : "UTC"}
       </button>
-      <button type="button" class="btn icon" onClick={turnTheme} aria-label="Light or dark">
+      <button type="button" class="btn icon" onClick={turnTheme} aria-label={say("top.theme")}>
         <Icon name="theme" />
       </button>
       <Link to="/settings" class="btn desk" current={address.page === "/settings"}>
-        Settings
+        {say("page.settings")}
       </Link>
-      <button type="button" class="btn icon desk" aria-label="Keys" onClick={() => setOpen("keys")}>
+      <button type="button" class="btn icon desk" aria-label={say("keys")} onClick={() => setOpen("keys")}>
         ?
       </button>
       {open === "palette" && <Palette close={() => setOpen("")} />}
@@ -190,7 +191,7 @@ export function useRead<A>(question: string | undefined): Asked<A> {
       (answer) => setAsked({ answer, problem: undefined, isAsking: false, question }),
       (error) => {
         if (control.signal.aborted) return;
-        const problem = error instanceof Problem ? error : new Problem("The collector does not answer.", null);
+        const problem = error instanceof Problem ? error : new Problem(say("silent"), null);
         setAsked((last) => ({ ...last, problem, isAsking: false }));
       },
     );
@@ -214,7 +215,7 @@ export function Said({
     <div aria-live="polite">
       {problem && (
         <p class="note bad">
-          <b>Not answered</b> {problem.message}
+          <b>{say("refused")}</b> {problem.message}
         </p>
       )}
       {(messages ?? []).map((message) => (
@@ -237,7 +238,7 @@ export function Copied({ command }: { command: string }): JSX.Element {
     <div class="cmd">
       <code>{command}</code>
       <button type="button" class="btn" onClick={press}>
-        {done ? "Copied" : "Copy"}
+        {say(done ? "copied" : "copy")}
       </button>
     </div>
   );

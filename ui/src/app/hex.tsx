@@ -5,6 +5,7 @@ import { amount } from "../shared/amount";
 import type { Note } from "./api";
 import { valueText } from "./call_columns";
 import { Said, useAnswer } from "./frame";
+import { say } from "./language";
 
 /** Bytes of a line, and lines before the offset. */
 const WIDTH = 16;
@@ -85,7 +86,7 @@ function Records({ question }: { question: string }): JSX.Element {
           ))}
         </tbody>
       </table>
-      {answer && !answer.rows.length && <p class="dim">No record begins behind it.</p>}
+      {answer && !answer.rows.length && <p class="dim">{say("hex.none")}</p>}
     </>
   );
 }
@@ -99,13 +100,11 @@ export function Around(props: { capture: string; part: string; at: number; note:
   const asked = useAnswer<Bytes>(asRecords ? undefined : `${base}/bytes?${place(from)}&n=${WIDTH * LINES}`);
   const row = asked.answer?.rows.find(({ part }) => part === props.part) ?? asked.answer?.rows[0];
   return (
-    <section aria-label="Bytes">
+    <section aria-label={say("hex.bytes")}>
       <div class="row">
-        <h3 class="h2 grow">
-          {asRecords ? "records from" : "bytes around"} 0x{props.at.toString(16)}
-        </h3>
+        <h3 class="h2 grow">{say(asRecords ? "hex.from" : "hex.around", { offset: `0x${props.at.toString(16)}` })}</h3>
         <button type="button" class="btn" aria-pressed={asRecords} onClick={() => setAsRecords(!asRecords)}>
-          as records
+          {say("hex.records")}
         </button>
       </div>
       <Said problem={asked.problem} messages={asked.answer?.messages} />
@@ -114,7 +113,7 @@ export function Around(props: { capture: string; part: string; at: number; note:
         <Lines row={row} at={props.at} doubtful={Boolean(props.note && props.note.level !== "info")} />
       )}
       {row && !asRecords && row.bytes < WIDTH * LINES && (
-        <p class="dim sm">The part ends here, {amount("bytes", row.offset + row.bytes)}.</p>
+        <p class="dim sm">{say("hex.end", { size: amount("bytes", row.offset + row.bytes) })}</p>
       )}
     </section>
   );

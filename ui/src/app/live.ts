@@ -1,6 +1,7 @@
 /* Calls as they arrive. */
 import { useEffect, useState } from "preact/hooks";
 import type { Call } from "./api";
+import { say } from "./language";
 
 /** Calls that are kept on top of a list; older ones are in the list when it is read again. */
 const MOST = 1000;
@@ -31,7 +32,7 @@ export function useLive(question: string | undefined): Live {
       const { detail, title } = data(event);
       setLive((live) => ({ ...live, problem: String(detail ?? title ?? "") }));
     });
-    source.onerror = () => setLive((live) => ({ ...live, problem: "The collector does not answer; asking again." }));
+    source.onerror = () => setLive((live) => ({ ...live, problem: say("live.silent") }));
     source.onopen = () => setLive((live) => ({ ...live, problem: "" }));
     return () => source.close();
   }, [question]);

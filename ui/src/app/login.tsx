@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { type Address, go } from "./address";
 import { Problem } from "./api";
+import { say, show } from "./language";
 import { begin } from "./session";
 
 /** An address of this app, and of nothing else. */
@@ -18,19 +19,16 @@ export function Login({ address }: { address: Address }): JSX.Element {
       await begin(token.trim());
       go(within(address.of("next")), true);
     } catch (error) {
-      setProblem(error instanceof Problem ? error.message : "The collector does not answer.");
+      setProblem(error instanceof Problem ? error.message : say("silent"));
     }
   };
   return (
     <main class="page narrow">
-      <h1 class="finding">This collector asks for a token.</h1>
-      <p class="lead dim">
-        Whoever runs it makes one with <code>traceloom token add NAME --right read</code>. The browser keeps a session
-        of twelve hours, not the token.
-      </p>
+      <h1 class="finding">{say("login")}</h1>
+      <p class="lead dim">{show("login.how", { command: <code>traceloom token add NAME --right read</code> })}</p>
       <form class="row" onSubmit={submit}>
         <label class="field grow">
-          <span class="vh">Token</span>
+          <span class="vh">{say("login.token")}</span>
           <input
             type="password"
             autocomplete="current-password"
@@ -42,11 +40,11 @@ export function Login({ address }: { address: Address }): JSX.Element {
           />
         </label>
         <button type="submit" class="btn primary" disabled={!token.trim()}>
-          Log in
+          {say("login.begin")}
         </button>
       </form>
       <p id="why" class="bad" aria-live="polite">
-        {problem && `Not accepted: ${problem}`}
+        {problem && say("login.refused", { why: problem })}
       </p>
     </main>
   );

@@ -1,9 +1,10 @@
 /* Memory and locks: objects by class, monitors with who held them, collections. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { amount, counted, grouped } from "../shared/amount";
+import { amount, grouped } from "../shared/amount";
 import { type Address, go } from "./address";
 import { Said, useAnswer } from "./frame";
+import { say } from "./language";
 import type { Column } from "./order";
 import { Rows } from "./rows";
 import { Scope, scopeOf } from "./scope";
@@ -69,25 +70,20 @@ interface Monitor {
 }
 
 const TABS = [
-  ["objects", "Objects"],
-  ["monitors", "Monitors"],
-  ["gc", "GC"],
+  ["objects", "memory.objects"],
+  ["monitors", "memory.monitors"],
+  ["gc", "memory.gc"],
 ] as const;
 
 /** How many rows there are, in words. */
 const COUNTED = {
-  objects: (count: number) => (count === 1 ? "1 class" : `${grouped(count)} classes`),
-  monitors: (count: number) => counted(count, "monitor"),
-  gc: (count: number) => counted(count, "collection"),
+  objects: (classes: number) => say("memory.objects.count", { classes }),
+  monitors: (monitors: number) => say("memory.monitors.count", { monitors }),
+  gc: (collections: number) => say("memory.gc.count", { collections }),
 };
 
-/** What the numbers are from, in words. */
-const SOURCES: Record<keyof Heap["source"], string> = {
-  tracked: "every allocation and release was recorded",
-  sampled: "allocations are sampled",
-  counted: "live objects are counted at collections",
-  dumped: "live objects are those of a dump",
-};
+/** What the numbers can be from. */
+const SOURCES = ["tracked", "sampled", "counted", "dumped"] as const;
 
 const number = (value: number | null | undefined): string =>
   value === null || value === undefined ? "–" : grouped(value);
@@ -99,29 +95,35 @@ const change = (of: Amount | null): string => {
   if (!of?.bytes) return of ? "0" : "–";
   return of.bytes > 0 ? `+${size(of.bytes)}` : size(of.bytes);
 };
-const classOf = (name: string | null): string => name || (name === null ? "not told" : "no name");
+const classOf = (name: string | null): string => name || say(name === null ? "memory.untold" : "unnamed");
 
 type Class = Heap["classes"][number];
 type Collection = Heap["collections"][number];
 
 const CLASSES: readonly Column<Class>[] = [
-  { name: "live", text: "live", value: (row) => row.live.count, cell: (row) => number(row.live.count) },
-  { name: "bytes", text: "bytes", value: (row) => row.live.bytes, cell: (row) => size(row.live.bytes), bar: true },
-  { name: "delta", text: "change", value: (row) => row.delta?.bytes, cell: (row) => change(row.delta) },
+  { name: "live", text: "memory.live", value: (row) => row.live.count, cell: (row) => number(row.live.count) },
+  {
+    name: "bytes",
+    text: "memory.bytes",
+    value: (row) => row.live.bytes,
+    cell: (row) => size(row.live.bytes),
+    bar: true,
+  },
+  { name: "delta", text: "memory.change", value: (row) => row.delta?.bytes, cell: (row) => change(row.delta) },
   {
     name: "allocated",
-    text: "allocated",
+    text: "memory.allocated",
     value: (row) => row.allocated.count,
     cell: (row) => number(row.allocated.count),
   },
   {
     name: "allocated_bytes",
-    text: "bytes",
+    text: "memory.bytes",
     value: (row) => row.allocated.bytes,
     cell: (row) => size(row.allocated.bytes),
   },
-  { name: "freed", text: "freed", value: (row) => row.freed.count, cell: (row) => number(row.freed.count) },
-  { name: "class", text: "class", value: (row) => classOf(row.class), cell: (row) => classOf(row.class) },
+  { name: "freed", text: "memory.freed", value: (row) => row.freed.count, cell: (row) => number(row.freed.count) },
+  { name: "class", text: "memory.class", value: (row) => classOf(row.class), cell: (row) => classOf(row.class) },
 ];
 
 const blocked = (row: Monitor) => row.contended.total_ns + row.waited.total_ns + row.parked.total_ns;
@@ -130,32 +132,32 @@ const objectOf = (row: Monitor) =>
   `${classOf(row.class)}${row.object === null ? "" : ` @${row.object.toString(16)}`}${row.generation ? ` (${row.generation})` : ""}`;
 
 const MONITORS: readonly Column<Monitor>[] = [
-  { name: "blocked", text: "blocked", value: blocked, cell: (row) => time(blocked(row)), bar: true },
-  { name: "longest", text: "longest", value: longest, cell: (row) => time(longest(row)) },
+  { name: "blocked", text: "memory.blocked", value: blocked, cell: (row) => time(blocked(row)), bar: true },
+  { name: "longest", text: "memory.longest", value: longest, cell: (row) => time(longest(row)) },
   {
     name: "contended",
-    text: "contended",
+    text: "memory.contended",
     value: (row) => row.contended.count,
     cell: (row) => number(row.contended.count),
   },
-  { name: "waited", text: "waited", value: (row) => row.waited.count, cell: (row) => number(row.waited.count) },
-  { name: "parked", text: "parked", value: (row) => row.parked.count, cell: (row) => number(row.parked.count) },
+  { name: "waited", text: "memory.waited", value: (row) => row.waited.count, cell: (row) => number(row.waited.count) },
+  { name: "parked", text: "memory.parked", value: (row) => row.parked.count, cell: (row) => number(row.parked.count) },
   {
     name: "owner",
-    text: "owner",
+    text: "memory.owner",
     value: (row) => row.owners[0]?.thread ?? "",
     cell: (row) => row.owners[0]?.thread ?? "–",
   },
-  { name: "object", text: "object", value: objectOf, cell: objectOf },
+  { name: "object", text: "memory.object", value: objectOf, cell: objectOf },
 ];
 
 const COLLECTIONS: readonly Column<Collection>[] = [
-  { name: "time", text: "when", value: (row) => row.time_ns, cell: (row) => moment(row.time_ns) },
-  { name: "took", text: "took", value: (row) => row.took_ns, cell: (row) => time(row.took_ns), bar: true },
-  { name: "used", text: "used after", value: (row) => row.used_bytes, cell: (row) => size(row.used_bytes) },
-  { name: "freed", text: "freed", value: (row) => row.freed?.bytes, cell: (row) => size(row.freed?.bytes) },
-  { name: "live", text: "live", value: (row) => row.live?.bytes, cell: (row) => size(row.live?.bytes) },
-  { name: "number", text: "collection", value: (row) => row.number, cell: (row) => number(row.number) },
+  { name: "time", text: "memory.when", value: (row) => row.time_ns, cell: (row) => moment(row.time_ns) },
+  { name: "took", text: "memory.took", value: (row) => row.took_ns, cell: (row) => time(row.took_ns), bar: true },
+  { name: "used", text: "memory.used", value: (row) => row.used_bytes, cell: (row) => size(row.used_bytes) },
+  { name: "freed", text: "memory.freed", value: (row) => row.freed?.bytes, cell: (row) => size(row.freed?.bytes) },
+  { name: "live", text: "memory.live", value: (row) => row.live?.bytes, cell: (row) => size(row.live?.bytes) },
+  { name: "number", text: "memory.collection", value: (row) => row.number, cell: (row) => number(row.number) },
 ];
 
 function ClassPane({ row }: { row: Class }): JSX.Element {
@@ -163,10 +165,14 @@ function ClassPane({ row }: { row: Class }): JSX.Element {
     <section>
       <h2 class="title">{classOf(row.class)}</h2>
       <p class="dim sm">
-        {number(row.live.count)} live, {size(row.live.bytes)} · {counted(row.roots, "root")} ·{" "}
-        {counted(row.references, "reference")}
+        {say("memory.class.facts", {
+          live: number(row.live.count),
+          size: size(row.live.bytes),
+          roots: row.roots,
+          references: row.references,
+        })}
       </p>
-      <h3 class="h2">held by</h3>
+      <h3 class="h2">{say("memory.held")}</h3>
       {row.held_by.length ? (
         <table class="t dense">
           <tbody>
@@ -179,7 +185,7 @@ function ClassPane({ row }: { row: Class }): JSX.Element {
           </tbody>
         </table>
       ) : (
-        <p class="dim">No references are recorded.</p>
+        <p class="dim">{say("memory.held.none")}</p>
       )}
     </section>
   );
@@ -195,12 +201,12 @@ function Shares({ title, rows }: { title: string; rows: readonly Share[] }): JSX
             <tr key={one.thread}>
               <td class="n">{time(one.total_ns)}</td>
               <td class="n dim">{number(one.count)}</td>
-              <td class="x">{one.thread ?? "others"}</td>
+              <td class="x">{one.thread ?? say("memory.others")}</td>
             </tr>
           ))}
         </tbody>
       </table>
-      {!rows.length && <p class="dim">not recorded</p>}
+      {!rows.length && <p class="dim">{say("memory.unrecorded")}</p>}
     </>
   );
 }
@@ -210,29 +216,33 @@ function MonitorPane({ row }: { row: Monitor }): JSX.Element {
   return (
     <section>
       <h2 class="title">{objectOf(row)}</h2>
-      {row.of_thread && <p class="dim sm">of thread {row.of_thread}</p>}
+      {row.of_thread && <p class="dim sm">{say("memory.thread", { thread: row.of_thread })}</p>}
       <dl class="kv">
         {kinds
           .filter((kind) => row[kind].count || row[kind].open || row[kind].seen)
           .map((kind) => (
             <div key={kind}>
-              <dt>{kind}</dt>
+              <dt>{say(`memory.${kind}`)}</dt>
               <dd>
-                {counted(row[kind].count, "time")}, {time(row[kind].total_ns)}, the longest {time(row[kind].longest_ns)}
-                {row[kind].open > 0 && `; ${number(row[kind].open)} whose begin or end was not recorded`}
-                {row[kind].seen > 0 && `; seen in ${counted(row[kind].seen, "thread dump")}`}
+                {say("memory.waits", {
+                  times: row[kind].count,
+                  total: time(row[kind].total_ns),
+                  longest: time(row[kind].longest_ns),
+                })}
+                {row[kind].open > 0 && say("memory.waits.open", { times: row[kind].open })}
+                {row[kind].seen > 0 && say("memory.waits.seen", { dumps: row[kind].seen })}
               </dd>
             </div>
           ))}
       </dl>
-      <Shares title="held by" rows={row.owners} />
-      <Shares title="who waited" rows={row.threads} />
-      <h3 class="h2">where</h3>
+      <Shares title={say("memory.held")} rows={row.owners} />
+      <Shares title={say("memory.waiters")} rows={row.threads} />
+      <h3 class="h2">{say("memory.where")}</h3>
       {row.stacks.map((stack) => (
         <details key={stack.frames?.join()}>
           <summary>
-            {time(stack.total_ns)} <span class="dim">{counted(stack.count, "time")}</span>{" "}
-            {stack.frames?.[0] ?? "no stack"}
+            {time(stack.total_ns)} <span class="dim">{say("counted.times", { times: stack.count })}</span>{" "}
+            {stack.frames?.[0] ?? say("memory.stackless")}
           </summary>
           <pre>{stack.frames?.join("\n")}</pre>
         </details>
@@ -244,11 +254,17 @@ function MonitorPane({ row }: { row: Monitor }): JSX.Element {
 function CollectionPane({ row }: { row: Collection }): JSX.Element {
   return (
     <section>
-      <h2 class="title">{row.number === null ? "After the last collection" : `Collection ${grouped(row.number)}`}</h2>
+      <h2 class="title">
+        {row.number === null ? say("memory.gc.after") : say("memory.gc.one", { number: row.number })}
+      </h2>
       <p class="dim sm">
-        {moment(row.time_ns)} · took {time(row.took_ns)} · {size(row.used_bytes)} used after
+        {say("memory.gc.facts", {
+          when: moment(row.time_ns),
+          took: time(row.took_ns),
+          used: size(row.used_bytes),
+        })}
       </p>
-      <h3 class="h2">what changed most</h3>
+      <h3 class="h2">{say("memory.gc.changed")}</h3>
       <table class="t dense">
         <tbody>
           {row.changed.map((one) => (
@@ -260,7 +276,7 @@ function CollectionPane({ row }: { row: Collection }): JSX.Element {
           ))}
         </tbody>
       </table>
-      {!row.changed.length && <p class="dim">not recorded</p>}
+      {!row.changed.length && <p class="dim">{say("memory.unrecorded")}</p>}
     </section>
   );
 }
@@ -278,11 +294,15 @@ function CollectionChart({ rows }: { rows: readonly Collection[] }): JSX.Element
   return (
     <figure class="heat">
       <figcaption class="dim sm">
-        heap after each collection, at most {size(mostUsed)} · dots: how long it took, at most {time(mostTook)} ·{" "}
-        {moment(first)} to {moment(last)} UTC
+        {say("memory.gc.map", {
+          used: size(mostUsed),
+          took: time(mostTook),
+          from: moment(first),
+          to: moment(last),
+        })}
       </figcaption>
       <svg viewBox="0 0 1000 100" height="100" preserveAspectRatio="none" role="img">
-        <title>Collections over time; the table below has the same</title>
+        <title>{say("memory.gc.title")}</title>
         {placed.map((row) => {
           const high = (used(row) / mostUsed) * 96;
           return <rect key={`u${row.time_ns}`} class="used" x={x(row) - 2} y={100 - high} width="4" height={high} />;
@@ -311,19 +331,35 @@ export function MemoryPage({ address }: { address: Address }): JSX.Element {
   const classes = rows.flatMap((heap) => heap.classes);
   const collections = rows.flatMap((heap) => heap.collections);
   const waits = monitors.answer?.rows ?? [];
-  const sources = (Object.keys(SOURCES) as (keyof Heap["source"])[]).filter((key) =>
-    rows.some((row) => row.source[key]),
-  );
+  const sources = SOURCES.filter((key) => rows.some((row) => row.source[key]));
   const counts: Record<string, number | undefined> = {
     objects: heaps.answer && classes.length,
     monitors: monitors.answer && waits.length,
     gc: heaps.answer && collections.length,
   };
-  const found = asked.isAsking ? "reading" : COUNTED[tab](counts[tab] ?? 0);
+  const found = asked.isAsking ? say("reading") : COUNTED[tab](counts[tab] ?? 0);
   const lists = {
-    objects: <Rows rows={classes} columns={CLASSES} first="bytes" {...{ address, at, choose }} label="Classes" />,
-    monitors: <Rows rows={waits} columns={MONITORS} first="blocked" {...{ address, at, choose }} label="Monitors" />,
-    gc: <Rows rows={collections} columns={COLLECTIONS} first="time" {...{ address, at, choose }} label="Collections" />,
+    objects: (
+      <Rows rows={classes} columns={CLASSES} first="bytes" {...{ address, at, choose }} label={say("memory.classes")} />
+    ),
+    monitors: (
+      <Rows
+        rows={waits}
+        columns={MONITORS}
+        first="blocked"
+        {...{ address, at, choose }}
+        label={say("memory.monitors")}
+      />
+    ),
+    gc: (
+      <Rows
+        rows={collections}
+        columns={COLLECTIONS}
+        first="time"
+        {...{ address, at, choose }}
+        label={say("memory.collections")}
+      />
+    ),
   };
   const panes = {
     objects: classes[at] && <ClassPane row={classes[at]} />,
@@ -331,16 +367,15 @@ export function MemoryPage({ address }: { address: Address }): JSX.Element {
     gc: collections[at] && <CollectionPane row={collections[at]} />,
   };
   const nothing = {
-    objects:
-      "No class of objects is recorded. JFR with heap events, Heph with allocations and TPTP with object events have them.",
-    monitors: "Nobody waited for a monitor, or none is recorded. JFR, TPTP and thread dumps have them.",
-    gc: "No collection is recorded with its heap.",
+    objects: say("memory.objects.none"),
+    monitors: say("memory.monitors.none"),
+    gc: say("memory.gc.none"),
   };
   return (
     <main class="app">
-      <h1 class="vh">Memory and locks</h1>
+      <h1 class="vh">{say("memory")}</h1>
       <Scope address={address} vocabulary={useWords()} found={found} refused={asked.problem} />
-      <div class="bar views" role="tablist" aria-label="What is shown">
+      <div class="bar views" role="tablist" aria-label={say("memory.shown")}>
         {TABS.map(([name, title]) => (
           <button
             key={name}
@@ -350,10 +385,10 @@ export function MemoryPage({ address }: { address: Address }): JSX.Element {
             aria-selected={tab === name}
             onClick={() => go(address.with({ tab: name === "objects" ? "" : name, sort: "" }))}
           >
-            {title} <span class="dim3">{counts[name] !== undefined && grouped(counts[name])}</span>
+            {say(title)} <span class="dim3">{counts[name] !== undefined && grouped(counts[name])}</span>
           </button>
         ))}
-        <span class="dim about">{tab === "objects" && sources.map((key) => SOURCES[key]).join("; ")}</span>
+        <span class="dim about">{tab === "objects" && sources.map((key) => say(`memory.${key}`)).join("; ")}</span>
       </div>
       <Said problem={asked.problem} messages={asked.answer?.messages} />
       <div class="body">
@@ -362,10 +397,10 @@ export function MemoryPage({ address }: { address: Address }): JSX.Element {
           {counts[tab] === 0 && !asked.isAsking ? <p class="empty">{nothing[tab]}</p> : lists[tab]}
         </div>
         {panes[tab] && (
-          <aside class="pane" aria-label="Details">
+          <aside class="pane" aria-label={say("details")}>
             <p class="row">
               <span class="grow" />
-              <button type="button" class="btn" onClick={() => choose(-1)} aria-label="Close">
+              <button type="button" class="btn" onClick={() => choose(-1)} aria-label={say("close")}>
                 ✕
               </button>
             </p>

@@ -1,7 +1,7 @@
 /* Now: what is slow, what is there, what arrives, and how to send. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { amount, counted, grouped, percent } from "../shared/amount";
+import { amount, grouped, percent } from "../shared/amount";
 import { type Address, go } from "./address";
 import type { Call, Capture, Listener, Overview, Service } from "./api";
 import { callPage } from "./call";
@@ -10,6 +10,7 @@ import { CellBar } from "./call_pane";
 import { capturePage, nameOf } from "./captures";
 import { Copied, Link, Said, useAnswer, useRead } from "./frame";
 import { Icon } from "./icons";
+import { known, say, show } from "./language";
 import { Spark } from "./spark";
 import { ago, iso } from "./times";
 import { Drop, Sent, useUploads } from "./upload";
@@ -51,15 +52,6 @@ function ways(
   listeners: readonly Listener[],
 ): { name: string; what: string; listener: Listener; commands: string[] }[] {
   const origin = location.origin;
-  const names: Record<string, string> = {
-    cdt: "CDT agents",
-    heph: "Heph",
-    "heph-udp": "Heph over UDP",
-    tptp: "TPTP",
-    http: "HTTP: uploads, OTLP, Zipkin, Pyroscope, Datakit, Zorka",
-    "otlp-grpc": "OpenTelemetry, gRPC",
-    otlp_grpc: "OpenTelemetry, gRPC",
-  };
   return listeners.map((listener) => {
     const commands = listener.send_to ? [`traceloom send FILE --to ${listener.send_to}`] : [];
     if (listener.name === "cdt" && listener.send_to) {
@@ -72,7 +64,12 @@ function ways(
         `export OTEL_EXPORTER_OTLP_ENDPOINT=${origin} OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf`,
       );
     }
-    return { name: listener.name, what: names[listener.name] ?? listener.name, listener, commands };
+    return {
+      name: listener.name,
+      what: known(`listener.${listener.name.replace("_", "-")}`) ?? listener.name,
+      listener,
+      commands,
+    };
   });
 }
 
@@ -83,15 +80,15 @@ const sample = (): string =>
 function Arriving({ listeners }: { listeners: readonly Listener[] }): JSX.Element {
   return (
     <section class="blk">
-      <h2 class="h">Arriving</h2>
+      <h2 class="h">{say("now.arriving")}</h2>
       <table class="t dense">
         <thead>
           <tr>
-            <th>listener</th>
-            <th class="n">senders</th>
-            <th class="n">received</th>
-            <th class="n">refused</th>
-            <th class="n">lost</th>
+            <th>{say("now.listener")}</th>
+            <th class="n">{say("now.senders")}</th>
+            <th class="n">{say("captures.received")}</th>
+            <th class="n">{say("now.refused")}</th>
+            <th class="n">{say("now.lost")}</th>
           </tr>
         </thead>
         <tbody>
@@ -100,7 +97,7 @@ function Arriving({ listeners }: { listeners: readonly Listener[] }): JSX.Elemen
               <td class="s">{one.name}</td>
               <td class="n">{grouped(one.sessions)}</td>
               <td class={one.received_bytes ? "n" : "n dim3"}>
-                {one.received_bytes ? amount("bytes", one.received_bytes) : "nothing yet"}
+                {one.received_bytes ? amount("bytes", one.received_bytes) : say("now.nothing")}
               </td>
               <td class={one.refused ? "n bad" : "n dim3"}>{grouped(one.refused)}</td>
               <td class={one.lost ? "n bad" : "n dim3"}>{grouped(one.lost)}</td>
@@ -108,7 +105,7 @@ function Arriving({ listeners }: { listeners: readonly Listener[] }): JSX.Elemen
           ))}
         </tbody>
       </table>
-      <p class="dim3 sm">Since the collector began.</p>
+      <p class="dim3 sm">{say("now.since")}</p>
     </section>
   );
 }
@@ -122,16 +119,20 @@ function Store({ captures, services }: { captures: readonly Capture[]; services:
   return (
     <section class="blk">
       <h2 class="h">
-        Store <small>{days === undefined ? "kept until it is deleted" : `kept ${counted(Number(days), "day")}`}</small>
+        {say("now.store")}{" "}
+        <small>{days === undefined ? say("now.kept") : say("now.kept.days", { days: Number(days) })}</small>
       </h2>
-      {most !== undefined && <progress class="full" max={most} value={stored} aria-label="Disk" />}
+      {most !== undefined && <progress class="full" max={most} value={stored} aria-label={say("now.disk")} />}
       <p class="sm row">
         <span>
-          {amount("bytes", stored)} in <Link to="/captures">{counted(captures.length, "capture")}</Link>
+          {show("now.stored", {
+            size: amount("bytes", stored),
+            captures: <Link to="/captures">{say("captures.count", { captures: captures.length })}</Link>,
+          })}
         </span>
         <span class="grow" />
         <span class="dim">
-          {most === undefined ? "no limit of size" : `limit ${amount("bytes", most)}, oldest go first`}
+          {most === undefined ? say("now.unlimited") : say("now.limit", { size: amount("bytes", most) })}
         </span>
       </p>
     </section>
@@ -147,7 +148,7 @@ function Doubts({ captures }: { captures: readonly Capture[] }): JSX.Element | n
   return (
     <section class="blk">
       <h2 class="h">
-        Notes <small>of the last captures</small>
+        {say("now.notes")} <small>{say("now.notes.of")}</small>
       </h2>
       <ul>
         {doubtful.map((capture) => (
@@ -157,7 +158,7 @@ function Doubts({ captures }: { captures: readonly Capture[] }): JSX.Element | n
             </span>
             <span>
               <Link to={capturePage(capture.id)}>{nameOf(capture)}</Link>: {capture.doubts[0]}
-              {capture.doubts.length > 1 && `, and ${capture.doubts.length - 1} more`}
+              {capture.doubts.length > 1 && say("now.notes.more", { notes: capture.doubts.length - 1 })}
             </span>
           </li>
         ))}
@@ -175,7 +176,7 @@ function ServiceRow({ service, isAsked }: { service: Service; isAsked: boolean }
     <tr>
       <td>
         <Link to={`/calls?${query}`} class="s">
-          {service.service || "no name"}
+          {service.service || say("unnamed")}
         </Link>
       </td>
       <td class="wide">{calls && calls.calls > 0 && <Spark overview={calls} />}</td>
@@ -199,28 +200,28 @@ function Services({ services, isSmall }: { services: readonly Service[]; isSmall
   return (
     <section class="blk">
       <h2 class="h">
-        Services <small>in {counted(namespaces.length, "namespace")}</small>
+        {say("now.services")} <small>{say("now.namespaces", { namespaces: namespaces.length })}</small>
       </h2>
       <table class="t">
         <thead>
           <tr>
-            <th>service</th>
-            <th class="wide">activity</th>
-            <th class="n">calls</th>
-            <th class="n wide">median</th>
-            <th class="n wide">p95</th>
-            <th class="n">longest</th>
-            <th class="n">failed</th>
-            <th class="n wide">instances</th>
-            <th class="n wide">size</th>
-            <th class="wide">last began</th>
+            <th>{say("captures.service")}</th>
+            <th class="wide">{say("now.activity")}</th>
+            <th class="n">{say("call.calls")}</th>
+            <th class="n wide">{say("now.median")}</th>
+            <th class="n wide">{say("now.p95.short")}</th>
+            <th class="n">{say("now.longest")}</th>
+            <th class="n">{say("failed")}</th>
+            <th class="n wide">{say("now.instances")}</th>
+            <th class="n wide">{say("captures.size")}</th>
+            <th class="wide">{say("now.last")}</th>
           </tr>
         </thead>
         {namespaces.map((namespace) => (
           <tbody key={namespace}>
             <tr class="grp">
               <th scope="rowgroup" colSpan={10} class="text plain">
-                {namespace || "no namespace"}
+                {namespace || say("now.namespaceless")}
               </th>
             </tr>
             {services
@@ -231,11 +232,7 @@ function Services({ services, isSmall }: { services: readonly Service[]; isSmall
           </tbody>
         ))}
       </table>
-      {services.length > MOST_ASKED && (
-        <p class="dim sm">
-          Numbers of calls are of the {MOST_ASKED} that sent last; the others have theirs on their page.
-        </p>
-      )}
+      {services.length > MOST_ASKED && <p class="dim sm">{say("now.some", { services: MOST_ASKED })}</p>}
     </section>
   );
 }
@@ -246,22 +243,26 @@ function Entries({ groups, all }: { groups: readonly Group[]; all: Overview | un
   return (
     <section class="blk">
       <h2 class="h">
-        Where the time goes{" "}
+        {say("now.entries")}{" "}
         {all && (
           <small>
-            {counted(groups.length, "entry point")}; {counted(all.calls, "call")} took {amount("ns", all.total_ns)}
+            {say("now.entries.of", {
+              entries: groups.length,
+              calls: all.calls,
+              time: amount("ns", all.total_ns),
+            })}
           </small>
         )}
       </h2>
       <table class="t dense">
         <thead>
           <tr>
-            <th>entry point</th>
-            <th class="n">calls</th>
-            <th aria-sort="descending">time in all ↓</th>
-            <th class="n wide">share</th>
-            <th class="n wide">median</th>
-            <th class="n">longest</th>
+            <th>{say("now.entry")}</th>
+            <th class="n">{say("call.calls")}</th>
+            <th aria-sort="descending">{say("now.time")} ↓</th>
+            <th class="n wide">{say("share")}</th>
+            <th class="n wide">{say("now.median")}</th>
+            <th class="n">{say("now.longest")}</th>
           </tr>
         </thead>
         <tbody>
@@ -289,16 +290,13 @@ function Entries({ groups, all }: { groups: readonly Group[]; all: Overview | un
 function Empty(props: { listeners: readonly Listener[]; uploads: ReturnType<typeof useUploads> }): JSX.Element {
   return (
     <main class="page narrow">
-      <h1 class="finding">Nothing has arrived.</h1>
-      <p class="lead">Drop a file, send a folder, or point an agent here.</p>
-      <Drop send={props.uploads.send}>
-        Drop files anywhere on this page, or press to choose: JFR, pprof, CDT, OTLP, folded stacks and every other
-        format
-      </Drop>
+      <h1 class="finding">{say("empty")}</h1>
+      <p class="lead">{say("empty.how")}</p>
+      <Drop send={props.uploads.send}>{say("drop.formats")}</Drop>
       <Sent sending={props.uploads.sending} />
-      <h2 class="h blk">Try it</h2>
+      <h2 class="h blk">{say("empty.try")}</h2>
       <Copied command={sample()} />
-      <h2 class="h blk">Send data</h2>
+      <h2 class="h blk">{say("send")}</h2>
       {ways(props.listeners).map(({ name, what, commands }) => (
         <div key={name} class="way">
           <h3 class="s">{what}</h3>
@@ -319,13 +317,15 @@ function Finding(props: {
   captures: number;
 }): JSX.Element {
   const { overview, finding } = props;
-  const longest = overview && overview.calls >= FEW ? `the slowest call took ${took(overview.durations.max)}` : "";
-  const sent = `${counted(props.services, "service")} sent ${counted(props.captures, "capture")}`;
+  const longest =
+    overview && overview.calls >= FEW ? say("now.slowest", { duration: took(overview.durations.max) }) : "";
+  const sent = say("now.sent", { services: props.services, captures: props.captures });
   const text = [finding, longest].filter(Boolean).join("; ") || sent;
   return (
     <h1 class="finding">
       {text.charAt(0).toUpperCase()}
-      {text.slice(1)}.
+      {text.slice(1)}
+      {say("stop")}
     </h1>
   );
 }
@@ -360,13 +360,13 @@ export function Now({ address }: { address: Address }): JSX.Element {
   const over = all?.longer.find(({ duration_ns }) => duration_ns === 1e9)?.calls;
   const figures: [string, string, string?][] = all
     ? [
-        [grouped(all.calls), "calls"],
-        [took(all.durations.p50), "median"],
-        [took(all.durations.p95), "95th percentile"],
-        [took(all.durations.max), "longest"],
+        [grouped(all.calls), say("call.calls")],
+        [took(all.durations.p50), say("now.median")],
+        [took(all.durations.p95), say("now.p95")],
+        [took(all.durations.max), say("now.longest")],
         [
           grouped(all.errors),
-          all.calls ? `failed, ${percent(all.errors, all.calls)}` : "failed",
+          all.calls ? say("now.failed", { share: percent(all.errors, all.calls) }) : say("failed"),
           all.errors ? "bad" : "",
         ],
       ]
@@ -375,12 +375,10 @@ export function Now({ address }: { address: Address }): JSX.Element {
     <main class="page">
       <div class="row">
         <span class="dim sm grow">
-          {rows.length > 0 && (
-            <>
-              received{" "}
-              {ago(Math.max(...rows.map(({ closed_ns, opened_ns }) => closed_ns ?? opened_ns ?? 0)), Date.now())}
-            </>
-          )}
+          {rows.length > 0 &&
+            say("now.received", {
+              when: ago(Math.max(...rows.map(({ closed_ns, opened_ns }) => closed_ns ?? opened_ns ?? 0)), Date.now()),
+            })}
         </span>
         <button
           type="button"
@@ -388,7 +386,7 @@ export function Now({ address }: { address: Address }): JSX.Element {
           aria-pressed={isLive}
           onClick={() => go(address.with({ live: isLive ? "" : "1" }))}
         >
-          <span class="live">Live</span>
+          <span class="live">{say("live")}</span>
         </button>
       </div>
       <Said problem={captures.problem ?? overview.problem} messages={captures.answer?.messages} />
@@ -400,17 +398,17 @@ export function Now({ address }: { address: Address }): JSX.Element {
           captures={rows.length}
         />
       ) : (
-        <h1 class="finding">Reading…</h1>
+        <h1 class="finding">{say("now.reading")}</h1>
       )}
       {slow && (
         <p class="lead">
           <Link to={callPage(slow, address) ?? "/calls?sort=-duration"}>{titleOf(slow)}</Link>{" "}
-          <span class="dim">took {took(slow.duration)}</span>
+          <span class="dim">{say("now.took", { duration: took(slow.duration) })}</span>
           {over ? (
             <>
               {" · "}
               <Link to={`/calls?sort=-duration&q=${encodeURIComponent("duration >= 1s")}`}>
-                {counted(over, "call")} over 1 s
+                {say("now.over", { calls: over })}
               </Link>
             </>
           ) : null}
@@ -428,9 +426,9 @@ export function Now({ address }: { address: Address }): JSX.Element {
       )}
       {!isWanted && list.length > 0 && (
         <p class="note plain">
-          For the numbers of calls, {amount("bytes", bytes)} are read.{" "}
+          {say("now.read", { size: amount("bytes", bytes) })}{" "}
           <button type="button" class="btn" onClick={() => setAsked(true)}>
-            Read them
+            {say("now.read.do")}
           </button>
         </p>
       )}
@@ -444,14 +442,14 @@ export function Now({ address }: { address: Address }): JSX.Element {
           <Store captures={rows} services={list} />
           <Doubts captures={rows} />
           <section class="blk">
-            <h2 class="h">Send data</h2>
+            <h2 class="h">{say("send")}</h2>
             {ways(listeners.answer?.rows ?? []).map(
               ({ name, commands }) =>
                 commands[0] && (
                   <Copied key={name} command={commands.at(commands.length > 1 && name === "cdt" ? 1 : 0) ?? ""} />
                 ),
             )}
-            <Drop send={uploads.send}>Drop files anywhere on this page, or press to choose</Drop>
+            <Drop send={uploads.send}>{say("drop")}</Drop>
             <Sent sending={uploads.sending} />
           </section>
         </div>

@@ -1,9 +1,10 @@
 /* Columns of tables, and their rows in order. */
+import type { Plain } from "./language";
 
 /** A column: its name in the address, its head, what it sorts by, and what its cells say. */
 export interface Column<R> {
   name: string;
-  text: string;
+  text: Plain;
   value: (row: R) => number | string | null | undefined;
   cell: (row: R) => string;
   /** A bar stands to the right of the number. */

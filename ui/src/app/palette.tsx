@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { go } from "./address";
 import { EVERY, type Service } from "./api";
 import { useAnswer } from "./frame";
+import { type Plain, say } from "./language";
 
 const QUERIES = "traceloom.queries";
 const MOST = 10;
@@ -28,21 +29,21 @@ export function remember(query: string): void {
 /** Somewhere to go. */
 export interface Place {
   name: string;
-  kind: string;
+  kind: "page" | "call" | "trace" | "capture" | "service" | "query" | "find";
   to: string;
 }
 
-const PAGES: readonly Place[] = [
-  { name: "Now", kind: "page", to: "/" },
-  { name: "Calls", kind: "page", to: "/calls" },
-  { name: "Slowest calls", kind: "page", to: "/calls?sort=-duration" },
-  { name: "Failed calls", kind: "page", to: `/calls?q=${encodeURIComponent("error = true")}` },
-  { name: "Profiles", kind: "page", to: "/profiles" },
-  { name: "Timeline", kind: "page", to: "/timeline" },
-  { name: "Memory & locks", kind: "page", to: "/memory" },
-  { name: "Report", kind: "page", to: "/draw?view=report" },
-  { name: "Captures", kind: "page", to: "/captures" },
-  { name: "Settings", kind: "page", to: "/settings" },
+const PAGES: readonly (readonly [name: Plain, to: string])[] = [
+  ["page.now", "/"],
+  ["page.calls", "/calls"],
+  ["palette.slowest", "/calls?sort=-duration"],
+  ["palette.failed", `/calls?q=${encodeURIComponent("error = true")}`],
+  ["page.profiles", "/profiles"],
+  ["page.timeline", "/timeline"],
+  ["page.memory", "/memory"],
+  ["page.report", "/draw?view=report"],
+  ["page.captures", "/captures"],
+  ["page.settings", "/settings"],
 ];
 
 /** Places whose name has every word; ids of calls, traces and captures lead to these. */
@@ -55,14 +56,13 @@ export function places(words: string, services: readonly string[], asked: readon
     found.push({ name: text, kind: "trace", to: `/call/${EVERY}/${text.toLowerCase()}?view=trace` });
   if (/^\d+-\d+$/.test(text)) found.push({ name: text, kind: "capture", to: `/captures/${text}` });
   const all: Place[] = [
-    ...PAGES,
-    ...services.map((name) => ({ name, kind: "service", to: `/calls?svc=${encodeURIComponent(name)}` })),
-    ...asked.map((q) => ({ name: q, kind: "query", to: `/calls?q=${encodeURIComponent(q)}` })),
+    ...PAGES.map(([name, to]) => ({ name: say(name), kind: "page" as const, to })),
+    ...services.map((name) => ({ name, kind: "service" as const, to: `/calls?svc=${encodeURIComponent(name)}` })),
+    ...asked.map((q) => ({ name: q, kind: "query" as const, to: `/calls?q=${encodeURIComponent(q)}` })),
   ];
   const wanted = text.toLowerCase().split(/\s+/);
   found.push(...all.filter(({ name }) => wanted.every((word) => name.toLowerCase().includes(word))));
-  if (text && !found.length)
-    found.push({ name: text, kind: "find in calls", to: `/calls?q=${encodeURIComponent(text)}` });
+  if (text && !found.length) found.push({ name: text, kind: "find", to: `/calls?q=${encodeURIComponent(text)}` });
   return found.slice(0, 14);
 }
 
@@ -91,15 +91,15 @@ export function Palette({ close }: { close: () => void }): JSX.Element {
     event.preventDefault();
   };
   return (
-    <dialog ref={dialog} class="dialog palette" aria-label="Go to" onCancel={close} onClose={close}>
+    <dialog ref={dialog} class="dialog palette" aria-label={say("top.go")} onCancel={close} onClose={close}>
       <input
         class="q"
         role="combobox"
-        aria-label="Go to"
+        aria-label={say("top.go")}
         aria-expanded="true"
         aria-controls="places"
         aria-activedescendant={list[at] ? `place-${at}` : undefined}
-        placeholder="page, service, query, CAPTURE:CALL, trace"
+        placeholder={say("palette.what")}
         autocomplete="off"
         spellcheck={false}
         value={words}
@@ -109,7 +109,7 @@ export function Palette({ close }: { close: () => void }): JSX.Element {
         }}
         onKeyDown={key}
       />
-      <div id="places" role="listbox" aria-label="Places">
+      <div id="places" role="listbox" aria-label={say("palette.places")}>
         {list.map((place, number) => (
           <div
             key={`${place.kind} ${place.name}`}
@@ -122,7 +122,7 @@ export function Palette({ close }: { close: () => void }): JSX.Element {
             onKeyDown={() => undefined}
           >
             <span class="ell">{place.name}</span>
-            <span class="dim3 sm">{place.kind}</span>
+            <span class="dim3 sm">{say(`palette.${place.kind}`)}</span>
           </div>
         ))}
       </div>
@@ -130,18 +130,18 @@ export function Palette({ close }: { close: () => void }): JSX.Element {
   );
 }
 
-const KEYS: readonly (readonly [key: string, what: string])[] = [
-  ["/", "find"],
-  ["Ctrl K", "go to a page, service, query or call"],
-  ["g, then n c p t m a s", "Now, Calls, Profiles, Timeline, Memory & locks, Captures, Settings"],
-  ["j k", "next and previous row; Enter opens it"],
-  ["→ ← *", "in a tree: open, close, open all below"],
-  ["e", "export a list of calls"],
-  ["t", "light or dark"],
-  ["z", "UTC or your zone"],
-  ["Esc", "close the nearest thing"],
-  ["Alt ← →", "back and forward"],
-  ["?", "these keys"],
+const KEYS: readonly (readonly [key: string, what: Plain])[] = [
+  ["/", "keys.find"],
+  ["Ctrl K", "keys.go"],
+  ["g  n c p t m a s", "keys.pages"],
+  ["j k", "keys.rows"],
+  ["→ ← *", "keys.tree"],
+  ["e", "keys.export"],
+  ["t", "keys.theme"],
+  ["z", "keys.zone"],
+  ["Esc", "keys.close"],
+  ["Alt ← →", "keys.back"],
+  ["?", "keys.these"],
 ];
 
 /** The keys. */
@@ -151,22 +151,22 @@ export function Keys({ close }: { close: () => void }): JSX.Element {
     if (!dialog.current?.open) dialog.current?.showModal();
   }, []);
   return (
-    <dialog ref={dialog} class="dialog" aria-label="Keys" onCancel={close} onClose={close}>
-      <h2 class="h">Keys</h2>
+    <dialog ref={dialog} class="dialog" aria-label={say("keys")} onCancel={close} onClose={close}>
+      <h2 class="h">{say("keys")}</h2>
       <dl class="keys">
         {KEYS.map(([key, what]) => (
           <div key={key}>
             <dt>
               <kbd>{key}</kbd>
             </dt>
-            <dd>{what}</dd>
+            <dd>{say(what)}</dd>
           </div>
         ))}
       </dl>
-      <p class="dim sm">Flame graphs and timelines have keys of their own, which their ? shows.</p>
+      <p class="dim sm">{say("keys.parts")}</p>
       <form method="dialog">
         <button type="submit" class="btn line">
-          Close
+          {say("close")}
         </button>
       </form>
     </dialog>

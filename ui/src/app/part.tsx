@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { turnZone } from "../shared/zone";
 import { Problem } from "./api";
+import { say } from "./language";
 import { isLocalTime } from "./times";
 
 /** A part as it came: its elements, and what the head of its page says. */
@@ -16,14 +17,14 @@ export async function fetchPart(path: string, signal: AbortSignal): Promise<Fetc
   const response = await fetch(path, { signal });
   if (!response.ok) {
     const body = await response.json().catch(() => ({}));
-    const why = body.detail ?? body.title ?? `the collector answers ${response.status}`;
+    const why = body.detail ?? body.title ?? say("answers", { status: String(response.status) });
     throw new Problem(String(why), body.column ?? null);
   }
   // The style of the page is here already, and a policy would refuse that of another document.
   const text = (await response.text()).replace(/<style>[\s\S]*?<\/style>/, "");
   const page = new DOMParser().parseFromString(text, "text/html");
   const section = page.querySelector<HTMLElement>("[data-part]");
-  if (!section) throw new Problem("There is nothing to draw.", null);
+  if (!section) throw new Problem(say("part.none"), null);
   return { section: document.importNode(section, true), about: page.querySelector(".about")?.textContent ?? "" };
 }
 
@@ -68,7 +69,7 @@ export function Part(props: {
       (error) => {
         if (life.signal.aborted) return;
         place.current?.replaceChildren();
-        came("", error instanceof Problem ? error : new Problem("The collector does not answer.", null));
+        came("", error instanceof Problem ? error : new Problem(say("silent"), null));
         setState("none");
       },
     );
@@ -79,7 +80,7 @@ export function Part(props: {
   }, [path]);
   return (
     <>
-      {state === "asking" && <p class="empty dim">Reading</p>}
+      {state === "asking" && <p class="empty dim">{say("part.reading")}</p>}
       <div class="fetched" ref={place} aria-busy={state === "asking"} hidden={state !== "here"} />
     </>
   );

@@ -2,11 +2,12 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { startFlame } from "../flame/input";
-import { amount, counted, type Scale } from "../shared/amount";
+import { amount, type Scale } from "../shared/amount";
 import { type Address, go } from "./address";
 import type { Capture, Problem } from "./api";
 import { firstBase } from "./base";
 import { Link, Said, useAnswer } from "./frame";
+import { say, show } from "./language";
 import { dataOf, Part } from "./part";
 import { SCOPE, Scope, scopeOf } from "./scope";
 import { Singles } from "./singles";
@@ -24,9 +25,9 @@ interface Measure {
 /** What is compared with. */
 const BASE = ["base", "base_from", "base_to"] as const;
 const VIEWS = [
-  ["", "All together"],
-  ["single", "Single profiles"],
-  ["compare", "Compare"],
+  ["", "profiles.all"],
+  ["single", "profiles.single"],
+  ["compare", "profiles.compare"],
 ] as const;
 
 export const scaleOf = (unit: string): Scale => (unit === "ns" || unit === "bytes" ? unit : "count");
@@ -51,13 +52,15 @@ function Left({ address }: { address: Address }): JSX.Element | null {
   const whole = new Map(all.answer.rows.map((row) => [key(row), row.total]));
   const said = left.answer.rows.map((row) => {
     const text = (value: number) => amount(scaleOf(row.unit), value, row.unit === "count" ? "" : row.unit);
-    return `${row.measure} of ${row.source}: ${text(row.total)} of ${text(whole.get(key(row)) ?? row.total)}`;
+    const { measure, source } = row;
+    const all = whole.get(key(row)) ?? row.total;
+    return say("profiles.left.one", { measure, source, left: text(row.total), all: text(all) });
   });
   if (!said.length) return null;
   return (
     <p class="left">
-      Filter and time leave a part, and percentages are of that: {said.slice(0, 3).join("; ")}
-      {said.length > 3 && `; ${counted(said.length - 3, "more value")}`}.
+      {say("profiles.left", { values: said.slice(0, 3).join("; ") })}
+      {said.length > 3 && say("profiles.left.more", { values: said.length - 3 })}.
     </p>
   );
 }
@@ -84,12 +87,12 @@ function Sides({ address }: { address: Address }): JSX.Element {
     }),
   };
   const names = [...new Set(measures.map((row) => row.measure))];
-  const hint = "as above";
+  const hint = say("profiles.above");
   return (
     <form class="bar sides" onSubmit={submit} key={[...SCOPE, ...BASE].map((name) => address.of(name)).join("\n")}>
-      <b>Before</b>
+      <b>{say("profiles.before")}</b>
       <label class="select">
-        Capture
+        {say("capture")}
         <select name="base" value={address.of("base")} onChange={(event) => event.currentTarget.form?.requestSubmit()}>
           <option value="">{hint}</option>
           {captures.toReversed().map((capture) => (
@@ -100,22 +103,22 @@ function Sides({ address }: { address: Address }): JSX.Element {
         </select>
       </label>
       <label class="field time">
-        From
+        {say("profiles.from")}
         <input name="base_from" defaultValue={address.of("base_from")} placeholder={hint} />
       </label>
       <label class="field time">
-        To
+        {say("profiles.to")}
         <input name="base_to" defaultValue={address.of("base_to")} placeholder={hint} />
       </label>
       {names.length > 1 && (
         <label class="select">
-          Value
+          {say("profiles.value")}
           <select
             name="value"
             value={address.of("value")}
             onChange={(event) => event.currentTarget.form?.requestSubmit()}
           >
-            <option value="">the first of both</option>
+            <option value="">{say("profiles.first")}</option>
             {names.map((name) => (
               <option key={name} value={name}>
                 {name}
@@ -125,11 +128,11 @@ function Sides({ address }: { address: Address }): JSX.Element {
         </label>
       )}
       <button type="submit" class="btn">
-        Compare
+        {say("profiles.compare")}
       </button>
       <span class="grow" />
-      <Link to={address.with(before)}>Before alone</Link>
-      <Link to={address.with(alone)}>After alone</Link>
+      <Link to={address.with(before)}>{say("profiles.before.alone")}</Link>
+      <Link to={address.with(alone)}>{say("profiles.after.alone")}</Link>
     </form>
   );
 }
@@ -159,12 +162,12 @@ export function ProfilesPage({ address }: { address: Address }): JSX.Element {
   const isDrawn = view === "" || (view === "compare" && isCompared);
   return (
     <main class="app">
-      <h1 class="vh">Profiles</h1>
+      <h1 class="vh">{say("page.profiles")}</h1>
       <Scope address={address} vocabulary={useWords()} found={isDrawn ? said.about : ""} refused={said.problem}>
-        <fieldset class="seg" aria-label="View">
+        <fieldset class="seg" aria-label={say("view")}>
           {VIEWS.map(([name, title]) => (
             <button key={name} type="button" aria-pressed={view === name} onClick={() => turn(name)}>
-              {title}
+              {say(title)}
             </button>
           ))}
         </fieldset>
@@ -178,9 +181,11 @@ export function ProfilesPage({ address }: { address: Address }): JSX.Element {
       )}
       {view === "compare" && !isCompared && (
         <p class="empty">
-          <b>Nothing to compare with yet.</b> What is chosen above is after. Choose what was before: another capture, or
-          a stretch of time such as <code>2026-03-14T04:51:00Z</code> to <code>2026-03-14T04:52:00Z</code>. A stretch
-          that is chosen in the strip of All together is compared with as much before it.
+          <b>{say("profiles.none")}</b>{" "}
+          {show("profiles.none.how", {
+            from: <code>2026-03-14T04:51:00Z</code>,
+            to: <code>2026-03-14T04:52:00Z</code>,
+          })}
         </p>
       )}
     </main>

@@ -1,8 +1,8 @@
 /* A table whose heads sort: the order is in the address, a press on a row chooses it. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { counted } from "../shared/amount";
 import { type Address, go } from "./address";
+import { say } from "./language";
 import { type Column, ordered } from "./order";
 
 /** Rows at once. */
@@ -61,7 +61,7 @@ export function Rows<R>(props: {
                   type="button"
                   onClick={() => go(address.with({ sort: sort === `-${one.name}` ? one.name : `-${one.name}` }))}
                 >
-                  {one.text}
+                  {say(one.text)}
                 </button>
               </th>
             ))}
@@ -91,7 +91,7 @@ export function Rows<R>(props: {
       </table>
       {order.length > most && (
         <button type="button" class="btn" onClick={() => setMost(most * 5)}>
-          {counted(order.length - most, "more row")}
+          {say("rows.more", { rows: order.length - most })}
         </button>
       )}
     </>

@@ -7,6 +7,7 @@ import type { Vocabulary } from "./filter";
 import { FilterField } from "./filter_field";
 import { useAnswer } from "./frame";
 import { Icon } from "./icons";
+import { say } from "./language";
 import { Popover } from "./popover";
 import { bound, boundNs, rangeText } from "./times";
 
@@ -30,7 +31,7 @@ const QUICK = [
   ["-6h", "6 h"],
   ["-24h", "24 h"],
   ["-7d", "7 d"],
-  ["", "all"],
+  ["", ""],
 ] as const;
 
 function Times({ address, close }: { address: Address; close: () => void }): JSX.Element {
@@ -55,24 +56,24 @@ function Times({ address, close }: { address: Address; close: () => void }): JSX
             aria-pressed={address.of("from") === text && !address.of("to")}
             onClick={() => choose(text, "")}
           >
-            {name}
+            {name || say("all")}
           </button>
         ))}
       </div>
       <label>
-        <span class="dim3">from</span>
+        <span class="dim3">{say("range.from")}</span>
         <input
           value={from}
-          placeholder="2026-03-01T12:00:00Z or -2h"
+          placeholder={say("range.example")}
           onInput={(event) => setFrom(event.currentTarget.value)}
         />
       </label>
       <label>
-        <span class="dim3">to</span>
-        <input value={to} placeholder="the last" onInput={(event) => setTo(event.currentTarget.value)} />
+        <span class="dim3">{say("range.to")}</span>
+        <input value={to} placeholder={say("range.end")} onInput={(event) => setTo(event.currentTarget.value)} />
       </label>
       <button type="submit" class="btn line">
-        Choose
+        {say("choose")}
       </button>
     </form>
   );
@@ -108,7 +109,7 @@ export function Scope(props: {
         <button
           type="button"
           class="btn icon"
-          aria-label={step < 0 ? "The range before" : "The range after"}
+          aria-label={say(step < 0 ? "range.before" : "range.after")}
           onClick={() => go(address.with({ ...range, sel: "" }))}
         >
           <Icon name={step < 0 ? "back" : "right"} />
@@ -119,9 +120,9 @@ export function Scope(props: {
   return (
     <search class="bar rule scope">
       <label class="select">
-        <span class="dim3">Service</span>
+        <span class="dim3">{say("service")}</span>
         <select value={service} onChange={(event) => go(address.with({ svc: event.currentTarget.value, sel: "" }))}>
-          <option value="">all</option>
+          <option value="">{say("all")}</option>
           {[...names]
             .filter(Boolean)
             .sort()
@@ -139,7 +140,7 @@ export function Scope(props: {
           aria-pressed="true"
           onClick={() => go(address.with({ capture: "", sel: "" }))}
         >
-          capture {address.query.getAll("capture").join(", ")} <Icon name="close" />
+          {say("capture.of", { capture: address.query.getAll("capture").join(", ") })} <Icon name="close" />
         </button>
       )}
       {move(-1)}
@@ -147,7 +148,7 @@ export function Scope(props: {
         kind="select"
         label={
           <>
-            <span class="dim3">Time</span> {rangeText(from, to)} <Icon name="down" />
+            <span class="dim3">{say("time")}</span> {rangeText(from, to)} <Icon name="down" />
           </>
         }
       >

@@ -1,5 +1,6 @@
 /* Who asks: whether a token is needed, and what the one of the session allows. */
 import { changing, keepSecret, Problem, read } from "./api";
+import { say } from "./language";
 
 /** What the collector says of who asks. */
 export interface Session {
@@ -25,7 +26,10 @@ export async function change<A>(method: string, path: string, body?: unknown): P
   });
   const answer = response.status === 204 ? undefined : await response.json().catch(() => undefined);
   if (response.ok) return answer;
-  throw new Problem(String(answer?.detail ?? answer?.title ?? `the collector answers ${response.status}`), null);
+  throw new Problem(
+    String(answer?.detail ?? answer?.title ?? say("answers", { status: String(response.status) })),
+    null,
+  );
 }
 
 /** Begins a session with a token. */

@@ -1,10 +1,11 @@
 /* Settings: what the operator set, who has tokens, and what this browser remembers. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { amount, counted } from "../shared/amount";
+import { amount } from "../shared/amount";
 import { type Address, go, refresh } from "./address";
 import { type Listener, Problem } from "./api";
 import { Copied, Said, useAnswer, useRead } from "./frame";
+import { known, type Plain, say } from "./language";
 import { change, end, type Session } from "./session";
 import { isLocalTime, moment, switchZone } from "./times";
 
@@ -18,20 +19,23 @@ interface Settings {
 
 const RIGHTS = ["read", "upload", "write"] as const;
 /** Settings that have a section of their own, or are told in another way. */
-const LISTENERS: readonly (readonly [setting: string, name: string])[] = [
-  ["cdt", "CDT agents"],
-  ["heph", "Heph"],
-  ["heph-udp", "Heph over UDP"],
-  ["tptp", "TPTP"],
-  ["http", "HTTP"],
-  ["otlp-grpc", "OpenTelemetry, gRPC"],
+const LISTENERS: readonly (readonly [setting: string, name: Plain])[] = [
+  ["cdt", "listener.cdt"],
+  ["heph", "listener.heph"],
+  ["heph-udp", "listener.heph-udp"],
+  ["tptp", "listener.tptp"],
+  ["http", "listener.http.short"],
+  ["otlp-grpc", "listener.otlp-grpc"],
 ];
+
+/** What a right is called. */
+const right = (name: string): string => known(`right.${name}`) ?? name;
 
 /** What was set when the collector was started: the page shows it and does not change it. */
 function Fixed({ children }: { children: JSX.Element | string }): JSX.Element {
   return (
     <>
-      {children} <span class="dim3 sm">set by the operator</span>
+      {children} <span class="dim3 sm">{say("settings.operator")}</span>
     </>
   );
 }
@@ -42,16 +46,16 @@ function Listeners({ settings, address }: { settings: Settings; address: Address
   const tptp = answer?.rows.find(({ name }) => name === "tptp")?.send_to;
   return (
     <section class="blk">
-      <h2 class="h">Listeners</h2>
+      <h2 class="h">{say("settings.listeners")}</h2>
       <table class="t">
         <tbody>
           {LISTENERS.map(([setting, name]) => {
             const value = String(settings.settings[setting] ?? "off");
             return (
               <tr key={setting}>
-                <td class="s">{name}</td>
+                <td class="s">{say(name)}</td>
                 <td class="x">
-                  <Fixed>{value === "off" ? "off" : value}</Fixed>
+                  <Fixed>{value === "off" ? say("settings.off") : value}</Fixed>
                 </td>
               </tr>
             );
@@ -61,11 +65,9 @@ function Listeners({ settings, address }: { settings: Settings; address: Address
       <h3 class="s blk">TPTP</h3>
       <label class="check">
         <input type="checkbox" checked={isBinary} onChange={() => go(address.with({ binary: isBinary ? "" : "1" }))} />{" "}
-        Binary Transfer Format
+        {say("settings.binary")}
       </label>
-      <p class="dim sm">
-        An agent sends XML unless it is asked for the binary form, which is smaller. It is asked when it is attached to:
-      </p>
+      <p class="dim sm">{say("settings.binary.how")}</p>
       <Copied
         command={`traceloom attach HOST:PORT --to ${tptp ?? "tptp://127.0.0.1:1718"}${isBinary ? " --binary-transfer" : ""}`}
       />
@@ -86,7 +88,7 @@ function Tokens(props: { settings: Settings; session: Session | undefined; chang
       await work();
       props.changed();
     } catch (error) {
-      setSaid(error instanceof Problem ? error : new Problem("The collector does not answer.", null));
+      setSaid(error instanceof Problem ? error : new Problem(say("silent"), null));
     }
   };
   const add = (event: Event) => {
@@ -100,15 +102,15 @@ function Tokens(props: { settings: Settings; session: Session | undefined; chang
     void attempt(async () => void (await change("DELETE", `tokens/${encodeURIComponent(token)}`)));
   return (
     <section class="blk">
-      <h2 class="h">Tokens</h2>
+      <h2 class="h">{say("settings.tokens")}</h2>
       <Said problem={said} />
       {settings.tokens.length > 0 && (
         <table class="t">
           <thead>
             <tr>
-              <th>name</th>
-              <th>may</th>
-              <th>made</th>
+              <th>{say("name")}</th>
+              <th>{say("settings.may")}</th>
+              <th>{say("settings.made")}</th>
               <th />
             </tr>
           </thead>
@@ -116,12 +118,12 @@ function Tokens(props: { settings: Settings; session: Session | undefined; chang
             {settings.tokens.map((token) => (
               <tr key={token.name}>
                 <td class="s">{token.name}</td>
-                <td>{token.rights.join(", ")}</td>
+                <td>{token.rights.map(right).join(", ")}</td>
                 <td class="dim">{moment(token.created_ns)}</td>
                 <td class="n">
                   {mayChange && (
                     <button type="button" class="btn" onClick={() => revoke(token.name)}>
-                      Revoke
+                      {say("settings.revoke")}
                     </button>
                   )}
                 </td>
@@ -130,50 +132,50 @@ function Tokens(props: { settings: Settings; session: Session | undefined; chang
           </tbody>
         </table>
       )}
-      {!settings.tokens.length && <p class="dim">There are none.</p>}
+      {!settings.tokens.length && <p class="dim">{say("settings.tokens.none")}</p>}
       {made && (
         <div aria-live="polite">
-          <p class="ok">Saved. The token of {made.name} is shown once:</p>
+          <p class="ok">{say("settings.token.once", { name: made.name })}</p>
           <Copied command={made.token} />
         </div>
       )}
       {mayChange ? (
         <form class="row" onSubmit={add}>
           <label class="field">
-            <span class="vh">Name of the token</span>
-            <input value={name} placeholder="whom it is for" onInput={(event) => setName(event.currentTarget.value)} />
+            <span class="vh">{say("settings.token.name")}</span>
+            <input
+              value={name}
+              placeholder={say("settings.token.whom")}
+              onInput={(event) => setName(event.currentTarget.value)}
+            />
           </label>
-          {RIGHTS.filter((right) => session?.rights?.includes(right)).map((right) => (
-            <label key={right} class="check">
+          {RIGHTS.filter((name) => session?.rights?.includes(name)).map((name) => (
+            <label key={name} class="check">
               <input
                 type="checkbox"
-                checked={rights.includes(right)}
+                checked={rights.includes(name)}
                 onChange={() =>
-                  setRights(rights.includes(right) ? rights.filter((one) => one !== right) : [...rights, right])
+                  setRights(rights.includes(name) ? rights.filter((one) => one !== name) : [...rights, name])
                 }
               />{" "}
-              {right}
+              {right(name)}
             </label>
           ))}
           <button type="submit" class="btn line" disabled={!name.trim() || !rights.length}>
-            Make a token
+            {say("settings.token.make")}
           </button>
         </form>
       ) : (
         <>
-          <p class="dim sm">
-            {settings.requires_token
-              ? "The token may read, not write. Ask for one with write, or make tokens on the machine:"
-              : "On this machine nobody needs one; other machines do. Tokens are made on the machine:"}
-          </p>
+          <p class="dim sm">{say(settings.requires_token ? "settings.token.read" : "settings.token.open")}</p>
           <Copied command={`traceloom token add NAME --right read --data ${settings.data}`} />
         </>
       )}
       {session?.rights && (
         <p class="row">
-          <span class="dim grow">Your session may {session.rights.join(", ")}.</span>
+          <span class="dim grow">{say("settings.session", { rights: session.rights.map(right).join(", ") })}</span>
           <button type="button" class="btn" onClick={() => void end().then(() => go("/login"))}>
-            Log out
+            {say("settings.end")}
           </button>
         </p>
       )}
@@ -195,43 +197,40 @@ export function SettingsPage({ address }: { address: Address }): JSX.Element {
     typeof value === "string" && !value.startsWith("[") ? `"${value}"` : String(value);
   return (
     <main class="page narrow">
-      <h1 class="finding">Settings</h1>
+      <h1 class="finding">{say("page.settings")}</h1>
       <Said problem={problem} />
       {settings && (
         <>
           <Listeners settings={settings} address={address} />
           <Tokens settings={settings} session={session.answer} changed={() => setRound(round + 1)} />
           <section class="blk">
-            <h2 class="h">Retention</h2>
+            <h2 class="h">{say("settings.retention")}</h2>
             <p>
               <Fixed>
                 {days === undefined
-                  ? "Captures are kept until they are deleted."
-                  : `Captures are kept ${counted(Number(days), "day")}; pinned ones stay.`}
+                  ? say("settings.retention.none")
+                  : say("settings.retention.days", { days: Number(days) })}
               </Fixed>
             </p>
             <p>
               <Fixed>
                 {mib === undefined
-                  ? "There is no limit of size."
-                  : `The oldest go when all take more than ${amount("bytes", Number(mib) * 2 ** 20)}.`}
+                  ? say("settings.retention.unlimited")
+                  : say("settings.retention.size", { size: amount("bytes", Number(mib) * 2 ** 20) })}
               </Fixed>
             </p>
           </section>
           <section class="blk">
             <h2 class="h">
-              As the file has them <small>traceloom serve --config FILE</small>
+              {say("settings.file")} <small>traceloom serve --config FILE</small>
             </h2>
             <pre>
               {[...Object.entries(settings.settings)].map(([name, value]) => `${name} = ${asFile(value)}`).join("\n")}
             </pre>
-            <p class="dim sm">
-              {counted(rest.length, "more setting")} beside listeners and retention, each set by the operator: a flag
-              comes before the environment, and that before the file.
-            </p>
+            <p class="dim sm">{say("settings.rest", { settings: rest.length })}</p>
           </section>
           <section class="blk">
-            <h2 class="h">This browser</h2>
+            <h2 class="h">{say("settings.browser")}</h2>
             <label class="check">
               <input
                 type="checkbox"
@@ -241,12 +240,10 @@ export function SettingsPage({ address }: { address: Address }): JSX.Element {
                   refresh();
                 }}
               />{" "}
-              Times of my zone, not UTC
+              {say("settings.zone")}
             </label>
           </section>
-          <p class="dim sm blk">
-            traceloom {settings.version}, data folder {settings.data}
-          </p>
+          <p class="dim sm blk">{say("settings.version", { version: settings.version, folder: settings.data })}</p>
         </>
       )}
     </main>

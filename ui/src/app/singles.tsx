@@ -1,10 +1,11 @@
 /* Single profiles: when each came, and from where; a press shows one alone. */
 import type { JSX } from "preact";
-import { amount, counted } from "../shared/amount";
+import { amount } from "../shared/amount";
 import { type Address, go } from "./address";
 import type { Capture } from "./api";
 import { COLUMNS, cells, heat, INSTANCES, instanceOf } from "./cells";
 import { Link } from "./frame";
+import { say } from "./language";
 import { moment } from "./times";
 
 /** Rows of the table. */
@@ -20,11 +21,9 @@ function HeatMap({ captures, open }: { captures: readonly Capture[]; open: (id: 
   const ends = [Math.min(...times), Math.max(...times)].map((time) => moment(time));
   return (
     <figure class="heat">
-      <figcaption class="dim sm">
-        {ends[0]} to {ends[1]} UTC · a row an instance, the darker the more profiles · press one, or its row below
-      </figcaption>
+      <figcaption class="dim sm">{say("singles.map", { from: ends[0] ?? "", to: ends[1] ?? "" })}</figcaption>
       <svg viewBox={`0 0 ${COLUMNS * WIDE} ${rows * HIGH}`} height={rows * HIGH} preserveAspectRatio="none" role="img">
-        <title>Profiles over time</title>
+        <title>{say("singles.title")}</title>
         {[...cells(captures)].map(([key, some]) => {
           const [at, row] = key.split(" ").map(Number);
           return (
@@ -58,15 +57,15 @@ export function Singles({ address, captures }: { address: Address; captures: rea
     <div class="scroll grow singles">
       {some.length > 0 && <HeatMap captures={some} open={(id) => go(to(id))} />}
       <table class="t pad dense">
-        <caption class="dim">{counted(some.length, "profile")}</caption>
+        <caption class="dim">{say("singles.count", { profiles: some.length })}</caption>
         <thead>
           <tr>
-            <th>capture</th>
-            <th aria-sort="descending">received</th>
-            <th>service</th>
-            <th class="wide">instance</th>
-            <th class="n">size</th>
-            <th class="x">protocol</th>
+            <th>{say("captures.capture")}</th>
+            <th aria-sort="descending">{say("captures.received")}</th>
+            <th>{say("captures.service")}</th>
+            <th class="wide">{say("captures.instance")}</th>
+            <th class="n">{say("captures.size")}</th>
+            <th class="x">{say("captures.protocol")}</th>
           </tr>
         </thead>
         <tbody>
@@ -79,12 +78,12 @@ export function Singles({ address, captures }: { address: Address; captures: rea
               <td>{capture.service || "–"}</td>
               <td class="dim wide">{capture.instance || "–"}</td>
               <td class="n">{amount("bytes", bytesOf(capture))}</td>
-              <td class="x dim">{capture.protocol ?? "unknown"}</td>
+              <td class="x dim">{capture.protocol ?? say("unknown")}</td>
             </tr>
           ))}
         </tbody>
       </table>
-      {some.length > ROWS && <p class="empty dim">{counted(some.length - ROWS, "older profile")}: choose a service.</p>}
+      {some.length > ROWS && <p class="empty dim">{say("singles.more", { profiles: some.length - ROWS })}</p>}
     </div>
   );
 }

@@ -2,6 +2,7 @@
 import { kindName, kindToken, OWN } from "../shared/kinds";
 import { parts } from "../shared/names";
 import type { Span } from "./api";
+import { known } from "./language";
 
 /** The word for the kind of a span's work; empty where neither a rule nor the program's packages claim it. */
 export const kindOf = (span: Pick<Span, "category" | "own_code">): string =>
@@ -9,8 +10,8 @@ export const kindOf = (span: Pick<Span, "category" | "own_code">): string =>
 
 /** What people call a kind. */
 export function kindTitle(kind: string): string {
-  if (kind === "own") return kindName(OWN, []);
-  return kind ? kindName(0, [kind]) : "Other";
+  const name = kind === "own" ? kindName(OWN, []) : kindName(0, [kind]);
+  return known(`kind.${kind || "none"}`) ?? name;
 }
 
 /** A number that a class keeps, so that neighbours of own code part. */

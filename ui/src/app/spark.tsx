@@ -1,7 +1,7 @@
 /* When calls of a service began, in a cell. */
 import type { JSX } from "preact";
-import { counted } from "../shared/amount";
 import type { Overview } from "./api";
+import { say } from "./language";
 
 const BARS = 32;
 const HEIGHT = 18;
@@ -28,7 +28,7 @@ export function Spark({ overview }: { overview: Overview }): JSX.Element {
       viewBox={`0 0 ${BARS} ${HEIGHT}`}
       preserveAspectRatio="none"
       role="img"
-      aria-label={`${counted(overview.calls, "call")} over time`}
+      aria-label={say("spark", { calls: overview.calls })}
     >
       {sums.map((calls, at) => {
         const height = calls ? Math.max((calls / most) * HEIGHT, 2) : 1;

@@ -6,6 +6,7 @@ import { bitsOf, startTimeline } from "../timeline/input";
 import type { Address } from "./address";
 import type { Problem } from "./api";
 import { Said } from "./frame";
+import { say } from "./language";
 import { dataOf, fetchPart, Part } from "./part";
 import { Scope, scopeOf } from "./scope";
 import { useWords } from "./words";
@@ -33,7 +34,7 @@ export function TimelinePage({ address }: { address: Address }): JSX.Element {
   };
   return (
     <main class="app">
-      <h1 class="vh">Timeline</h1>
+      <h1 class="vh">{say("page.timeline")}</h1>
       <Scope address={address} vocabulary={useWords()} found={said.about} refused={said.problem} />
       <Said problem={said.problem} />
       <Part key={path} path={path} start={start} came={(about, problem) => setSaid({ about, problem })} />

@@ -1,5 +1,6 @@
 /* Moments of the Unix clock. JSON has their nanoseconds as numbers, of which a double keeps the microseconds. */
 import { inZone } from "../shared/zone";
+import { say } from "./language";
 
 const ZONE = "traceloom.zone";
 
@@ -31,8 +32,8 @@ export function moment(ns: number | null | undefined, day?: number): string {
 export function ago(ns: number | null, now: number): string {
   if (ns === null) return "–";
   const minutes = Math.floor((now - ns / 1e6) / 60_000);
-  if (minutes < 1) return "just now";
-  return minutes < 60 ? `${minutes} min ago` : moment(ns);
+  if (minutes < 1) return say("ago.now");
+  return minutes < 60 ? say("ago.minutes", { minutes }) : moment(ns);
 }
 
 const UNITS: Record<string, number> = { s: 1e3, min: 6e4, h: 36e5, d: 864e5 };
@@ -65,7 +66,7 @@ export function rangeText(from: string, to: string): string {
     const ns = boundNs(text);
     return back(text) !== undefined || ns === undefined ? text : moment(ns);
   };
-  if (!from && !to) return "all";
-  if (back(from) !== undefined && !to) return `last ${from.trim().slice(1)}`;
-  return `${one(from, "the first")} – ${one(to, "the last")}`;
+  if (!from && !to) return say("all");
+  if (back(from) !== undefined && !to) return say("range.last", { range: from.trim().slice(1) });
+  return `${one(from, say("range.first"))} – ${one(to, say("range.end"))}`;
 }

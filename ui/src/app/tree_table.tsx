@@ -1,10 +1,11 @@
 /* A tree as a table: rows that open, with what is small counted in a row of its own. */
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { amount, counted, grouped, percent } from "../shared/amount";
+import { amount, grouped, percent } from "../shared/amount";
 import { Name } from "./call_pane";
 import type { TreeNode } from "./call_tree";
 import { Icon } from "./icons";
+import { say } from "./language";
 import { kindColour, kindTitle } from "./spans";
 
 /** Rows that are shown at most. */
@@ -130,19 +131,19 @@ export function TreeTable(props: {
       </colgroup>
       <thead>
         <tr>
-          <th>method</th>
+          <th>{say("method")}</th>
           <th aria-sort="descending">
             {props.what}
             {hasDatabase && (
               <>
-                , <i class="patch k-db" /> of it database
+                , <i class="patch k-db" /> {say("tree.database")}
               </>
             )}{" "}
             ↓
           </th>
-          <th class="n wide">share</th>
-          <th class="n">self</th>
-          <th class="n wide">times</th>
+          <th class="n wide">{say("share")}</th>
+          <th class="n">{say("self")}</th>
+          <th class="n wide">{say("times")}</th>
         </tr>
       </thead>
       <tbody>
@@ -153,7 +154,7 @@ export function TreeTable(props: {
             return (
               <tr key={row.path} aria-level={row.depth + 1}>
                 <td style={indent} class="dim">
-                  <span class="tw" /> {grouped(row.small)} smaller
+                  <span class="tw" /> {say("tree.smaller", { nodes: row.small })}
                 </td>
                 <td class="bars dim">
                   <span class="cb">
@@ -181,7 +182,7 @@ export function TreeTable(props: {
                   type="button"
                   class="tw"
                   tabIndex={-1}
-                  aria-label={row.isOpen ? "Close" : "Open"}
+                  aria-label={say(row.isOpen ? "close" : "open")}
                   disabled={!node.children.length}
                   onClick={(event) => {
                     event.stopPropagation();
@@ -191,7 +192,7 @@ export function TreeTable(props: {
                   {node.children.length > 0 && <Icon name={row.isOpen ? "down" : "right"} />}
                 </button>
                 <i class={`patch ${kindColour(node.kind)}`} title={kindTitle(node.kind)} /> <Name name={node.name} />
-                {node.failed > 0 && <span class="bad sm"> failed</span>}
+                {node.failed > 0 && <span class="bad sm"> {say("failed")}</span>}
               </td>
               <td class="bars">
                 <span class="cb">
@@ -211,7 +212,7 @@ export function TreeTable(props: {
         {rows.length > MOST && (
           <tr>
             <td colSpan={5} class="dim">
-              {counted(rows.length - MOST, "more row")}: hide smaller ones, or find by name.
+              {say("tree.more", { rows: rows.length - MOST })}
             </td>
           </tr>
         )}

@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { amount } from "../shared/amount";
 import { upload } from "./api";
 import { Icon } from "./icons";
+import { say } from "./language";
 
 /** A file on its way. */
 export interface Sending {
@@ -56,10 +57,10 @@ export function Sent({ sending }: { sending: readonly Sending[] }): JSX.Element 
               <span>{one.name}</span>
               <progress max={Math.max(one.bytes, 1)} value={one.sent} aria-label={one.name} />
               <span class="dim">
-                {amount("bytes", one.sent)} of {amount("bytes", one.bytes)}
+                {say("part", { part: amount("bytes", one.sent), whole: amount("bytes", one.bytes) })}
               </span>
               <button type="button" class="btn" onClick={one.cancel}>
-                Cancel
+                {say("cancel")}
               </button>
             </>
           )}
@@ -99,10 +100,7 @@ export function Drop(props: { send: (files: Iterable<File>) => void; children?: 
   return (
     <label class={isOver ? "drop over" : "drop"}>
       <Icon name="upload" />
-      <span>
-        {props.children ??
-          "Drop files anywhere on this page, or press to choose. They are kept as they are, byte for byte."}
-      </span>
+      <span>{props.children ?? say("drop.kept")}</span>
       <input
         class="vh"
         type="file"

@@ -7,6 +7,7 @@ import { CallsPage } from "../app/calls";
 import { CapturesPage } from "../app/captures";
 import { DrawPage } from "../app/draw";
 import { startTheme, Top } from "../app/frame";
+import { type Plain, say } from "../app/language";
 import { Login } from "../app/login";
 import { MemoryPage } from "../app/memory";
 import { Now } from "../app/now";
@@ -15,12 +16,25 @@ import { session } from "../app/session";
 import { SettingsPage } from "../app/settings";
 import { TimelinePage } from "../app/timeline";
 
+/** What pages are called, by the first part of their address. */
+const NAMES: Readonly<Record<string, Plain>> = {
+  calls: "page.calls",
+  call: "page.call",
+  captures: "page.captures",
+  profiles: "page.profiles",
+  timeline: "page.timeline",
+  memory: "page.memory",
+  draw: "page.report",
+  login: "page.login",
+  settings: "page.settings",
+};
+
 function App() {
   const [address, setAddress] = useState(Address.now);
   useEffect(() => onAddress(() => setAddress(Address.now())), []);
   useEffect(() => {
-    const page = address.page.slice(1) || "now";
-    document.title = `${page} · traceloom`;
+    const [, page = ""] = address.page.split("/");
+    document.title = `${say(NAMES[page] ?? "page.now")} · traceloom`;
   }, [address]);
   const page = () => {
     if (address.page.startsWith("/call/")) return <CallPage key={address.page} address={address} />;
