@@ -151,6 +151,12 @@ fn settings() {
     run("settings.mjs", &[SHOP]);
 }
 
+#[test]
+fn everywhere() {
+    let vector = format!("{SHOP}/../tptp/vectors/aggregated_calls.trcbin");
+    run("everywhere.mjs", &[SHOP, &vector]);
+}
+
 /// Captures of every producer.
 const CAPTURES: [&str; 12] = [
     "datakit/dk_ddtrace_python.pprof",

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { grouped } from "../shared/amount";
 import { EN } from "./texts/en";
+import { ZH } from "./texts/zh";
 
 /** The name of a text. */
 export type Text = keyof typeof EN;
@@ -18,7 +19,40 @@ type Values<K extends Text, V> = [Places<(typeof EN)[K]>] extends [never]
   ? []
   : [values: Readonly<Record<Places<(typeof EN)[K]>, V>>];
 
-const table: Table = EN;
+/** Languages with a table, and what each calls itself. */
+export const LANGUAGES = [
+  ["en", "English"],
+  ["zh", "中文"],
+] as const;
+export type Language = (typeof LANGUAGES)[number][0];
+
+const TABLES: Readonly<Record<Language, Table>> = { en: EN, zh: ZH };
+const CHOSEN = "traceloom.language";
+
+let table: Table = EN;
+
+const isLanguage = (tag: string | undefined): tag is Language => LANGUAGES.some(([language]) => language === tag);
+
+/** The language that was chosen, else the first of the browser's that has a table. */
+export const languageOf = (chosen: string, browser: readonly string[]): Language =>
+  [chosen, ...browser].map((tag) => tag.toLowerCase().split("-")[0]).find(isLanguage) ?? "en";
+
+/** The language that was chosen in this browser; empty where that of the browser is taken. */
+export const chosenLanguage = (): string => localStorage.getItem(CHOSEN) ?? "";
+
+/** Takes the language that was chosen, else the browser's. */
+export function startLanguage(): void {
+  const language = languageOf(chosenLanguage(), navigator.languages);
+  table = TABLES[language];
+  document.documentElement.lang = language;
+}
+
+/** Chooses a language, or that of the browser; what is shown changes when it is drawn again. */
+export function chooseLanguage(language: Language | ""): void {
+  if (language) localStorage.setItem(CHOSEN, language);
+  else localStorage.removeItem(CHOSEN);
+  startLanguage();
+}
 
 const filled = (place: string, value: unknown): unknown => {
   if (typeof value !== "number") return value;

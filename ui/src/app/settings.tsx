@@ -5,7 +5,7 @@ import { amount } from "../shared/amount";
 import { type Address, go, refresh } from "./address";
 import { type Listener, Problem } from "./api";
 import { Copied, Said, useAnswer, useRead } from "./frame";
-import { known, type Plain, say } from "./language";
+import { chooseLanguage, chosenLanguage, known, LANGUAGES, type Language, type Plain, say } from "./language";
 import { change, end, type Session } from "./session";
 import { isLocalTime, moment, switchZone } from "./times";
 
@@ -241,6 +241,23 @@ export function SettingsPage({ address }: { address: Address }): JSX.Element {
                 }}
               />{" "}
               {say("settings.zone")}
+            </label>
+            <label class="select blk">
+              <span class="dim3">{say("settings.language")}</span>
+              <select
+                value={chosenLanguage()}
+                onChange={(event) => {
+                  chooseLanguage(event.currentTarget.value as Language | "");
+                  refresh();
+                }}
+              >
+                <option value="">{say("settings.language.browser")}</option>
+                {LANGUAGES.map(([language, name]) => (
+                  <option key={language} value={language} lang={language}>
+                    {name}
+                  </option>
+                ))}
+              </select>
             </label>
           </section>
           <p class="dim sm blk">{say("settings.version", { version: settings.version, folder: settings.data })}</p>

@@ -7,7 +7,7 @@ import { CallsPage } from "../app/calls";
 import { CapturesPage } from "../app/captures";
 import { DrawPage } from "../app/draw";
 import { startTheme, Top } from "../app/frame";
-import { type Plain, say } from "../app/language";
+import { type Plain, say, startLanguage } from "../app/language";
 import { Login } from "../app/login";
 import { MemoryPage } from "../app/memory";
 import { Now } from "../app/now";
@@ -71,6 +71,7 @@ onRefused(() => {
   if (location.pathname !== "/login") go(`/login?next=${encodeURIComponent(here)}`, true);
 });
 startTheme();
+startLanguage();
 // Changes of a session need its secret; reading does not wait for it.
 void session().catch(() => undefined);
 render(<App />, document.body);

@@ -503,5 +503,7 @@ export const EN = {
     "{settings|more setting|more settings} beside listeners and retention, each set by the operator: a flag comes before the environment, and that before the file.",
   "settings.browser": "This browser",
   "settings.zone": "Times of my zone, not UTC",
+  "settings.language": "Language",
+  "settings.language.browser": "The browser's",
   "settings.version": "traceloom {version}, data folder {folder}",
 } as const;
