@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { amount, grouped, percent } from "../shared/amount";
 import { copy } from "../shared/dom";
 import { type Address, go } from "./address";
-import { type Call, type CallDetail, callQuestion, EVERY, placeOf, type Span } from "./api";
+import { type Call, type CallDetail, callQuestion, EVERY, type Problem, placeOf, type Span } from "./api";
 import { columnOf, counterText, titleOf, valueText } from "./call_columns";
 import { Name } from "./call_pane";
 import { keyOf } from "./call_table";
@@ -18,6 +18,7 @@ import { Icon } from "./icons";
 import { say } from "./language";
 import { SCOPE, scopeOf } from "./scope";
 import { databaseTime, kindColour, kindOf, kindTitle, ownTimes } from "./spans";
+import { Tracks } from "./timeline";
 import { iso, moment } from "./times";
 import { TreeTable } from "./tree_table";
 
@@ -248,6 +249,7 @@ function ThreadView({ detail, capture }: { detail: CallDetail; capture: string }
     from: at(detail.start_ns - margin),
     to: at(detail.start_ns + detail.duration_ns + margin),
   };
+  const [problem, setProblem] = useState<Problem>();
   const question = new URLSearchParams(range);
   const own = new URLSearchParams(range);
   if (detail.thread) own.set("q", `thread = '${detail.thread.replaceAll("'", "")}'`);
@@ -259,7 +261,10 @@ function ThreadView({ detail, capture }: { detail: CallDetail; capture: string }
         <Link to={`/profiles?${own}`}>{say("thread.profiles")}</Link>
         <Link to={`/timeline?${question}`}>{say("page.timeline")}</Link>
       </p>
-      <iframe class="draw" title={say("thread.timeline")} src={`/view/timeline?${question}`} />
+      <Said problem={problem} />
+      <section class="part" aria-label={say("thread.timeline")}>
+        <Tracks query={String(question)} isInside came={(_, problem) => setProblem(problem)} />
+      </section>
     </>
   );
 }

@@ -102,8 +102,8 @@ export function CallPane(props: {
         </div>
         {capture && (
           <p class="sm">
-            <Link to={`/draw?view=flame&${scope}`}>{say("flame")}</Link> ·{" "}
-            <Link to={`/draw?view=timeline&${scope}`}>{say("page.timeline")}</Link> ·{" "}
+            <Link to={`/profiles?${scope}`}>{say("flame")}</Link> ·{" "}
+            <Link to={`/timeline?${scope}`}>{say("page.timeline")}</Link> ·{" "}
             <Link to={`/draw?view=report&${scope}`}>{say("page.report")}</Link>
             {say("call.of", { capture })}
           </p>

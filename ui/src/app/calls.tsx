@@ -224,9 +224,7 @@ function NoCalls({ address, all }: { address: Address; all: Overview | undefined
         </>
       )}
       {show("calls.sampled", {
-        profiles: (
-          <Link to={address.with({ sel: "", sort: "", cols: "", view: "flame" }, "/draw")}>{say("page.profiles")}</Link>
-        ),
+        profiles: <Link to={address.with({ sel: "", sort: "", cols: "" }, "/profiles")}>{say("page.profiles")}</Link>,
       })}{" "}
       <Link to="/">{say("how")}</Link>
     </p>

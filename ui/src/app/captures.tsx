@@ -161,8 +161,8 @@ function Details({ capture, address }: { capture: Capture; address: Address }): 
         )}
         <p class="sm">
           <Link to={`/calls?capture=${id}`}>{say("page.calls")}</Link> ·{" "}
-          <Link to={`/draw?view=flame&capture=${id}`}>{say("flame")}</Link> ·{" "}
-          <Link to={`/draw?view=timeline&capture=${id}`}>{say("page.timeline")}</Link> ·{" "}
+          <Link to={`/profiles?capture=${id}`}>{say("flame")}</Link> ·{" "}
+          <Link to={`/timeline?capture=${id}`}>{say("page.timeline")}</Link> ·{" "}
           <Link to={`/draw?view=report&capture=${id}`}>{say("page.report")}</Link>
         </p>
         <Said

@@ -45,11 +45,13 @@ function makeToast(): void {
 /** Shows the part of a page of the collector; `start` brings it to life, until another one takes its place. */
 export function Part(props: {
   path: string;
+  /** It stands among other things, and does not fill the window. */
+  isInside?: boolean | undefined;
   start: (section: HTMLElement, life: AbortSignal) => void;
   /** Told what the head of its page says, or why there is none. */
   came: (about: string, problem?: Problem) => void;
 }): JSX.Element {
-  const { path, start, came } = props;
+  const { path, isInside, start, came } = props;
   turnZone(isLocalTime());
   const place = useRef<HTMLDivElement>(null);
   const [state, setState] = useState<"asking" | "here" | "none">("asking");
@@ -59,7 +61,7 @@ export function Part(props: {
     fetchPart(path, life.signal).then(
       ({ section, about }) => {
         // Parts fill the room that they have, as in pages of their own.
-        document.body.classList.add("whole");
+        document.body.classList.toggle("whole", !isInside);
         makeToast();
         place.current?.replaceChildren(section);
         came(about);

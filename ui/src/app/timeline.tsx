@@ -14,30 +14,47 @@ import { useWords } from "./words";
 /** Spans and events that come one by one with a page, and with each stretch of it. */
 const ITEMS = 50_000;
 
-/** The page. */
-export function TimelinePage({ address }: { address: Address }): JSX.Element {
-  const [said, setSaid] = useState<{ about: string; problem?: Problem | undefined }>({ about: "" });
-  const items = address.of("items") || String(ITEMS);
-  const path = `/view/timeline?${scopeOf(address, { items })}`;
+/** The tracks of a query; of a stretch that is looked at, all is asked for. */
+export function Tracks(props: {
+  query: string;
+  items?: string;
+  isInside?: boolean;
+  came: (about: string, problem?: Problem) => void;
+}): JSX.Element {
+  const { query, items = String(ITEMS) } = props;
+  const path = (more: Record<string, string> = {}) => {
+    const asked = new URLSearchParams(query);
+    for (const [name, value] of Object.entries({ ...more, items })) asked.set(name, value);
+    return `/view/timeline?${asked}`;
+  };
   const start = (section: HTMLElement, life: AbortSignal) => {
     // What is seen is the last thing that was asked for.
     let last = new AbortController();
     const ask = async (from: bigint, to: bigint) => {
       last.abort();
       last = new AbortController();
-      const query = new URLSearchParams(scopeOf(address));
-      for (const [name, value] of Object.entries({ from, to, items })) query.set(name, String(value));
-      const { section } = await fetchPart(`/view/timeline?${query}`, AbortSignal.any([last.signal, life]));
+      const stretch = path({ from: String(from), to: String(to) });
+      const { section } = await fetchPart(stretch, AbortSignal.any([last.signal, life]));
       return { held: dataOf<Held>(section), bits: bitsOf(section) };
     };
     startTimeline(section, dataOf(section), life, ask);
   };
+  return <Part key={path()} path={path()} isInside={props.isInside} start={start} came={props.came} />;
+}
+
+/** The page. */
+export function TimelinePage({ address }: { address: Address }): JSX.Element {
+  const [said, setSaid] = useState<{ about: string; problem?: Problem | undefined }>({ about: "" });
   return (
     <main class="app">
       <h1 class="vh">{say("page.timeline")}</h1>
       <Scope address={address} vocabulary={useWords()} found={said.about} refused={said.problem} />
       <Said problem={said.problem} />
-      <Part key={path} path={path} start={start} came={(about, problem) => setSaid({ about, problem })} />
+      <Tracks
+        query={scopeOf(address)}
+        {...(address.of("items") && { items: address.of("items") })}
+        came={(about, problem) => setSaid({ about, problem })}
+      />
     </main>
   );
 }

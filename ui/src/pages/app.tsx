@@ -1,5 +1,5 @@
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { Address, go, onAddress } from "../app/address";
 import { onRefused } from "../app/api";
 import { CallPage } from "../app/call";
@@ -31,7 +31,8 @@ const NAMES: Readonly<Record<string, Plain>> = {
 
 function App() {
   const [address, setAddress] = useState(Address.now);
-  useEffect(() => onAddress(() => setAddress(Address.now())), []);
+  // Before the effects of pages, which may go elsewhere.
+  useLayoutEffect(() => onAddress(() => setAddress(Address.now())), []);
   useEffect(() => {
     const [, page = ""] = address.page.split("/");
     document.title = `${say(NAMES[page] ?? "page.now")} · traceloom`;

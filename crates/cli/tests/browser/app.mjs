@@ -94,7 +94,12 @@ await serve(async ({ origin, data }) => {
     await pane.getByRole('link', { name: 'Flame graph' }).click();
     const [top] = json('top', `${data}#${id}`, '--json');
     const method = top.functions[0].function.split('.').at(-1);
-    await page.frameLocator('iframe.draw').locator('tbody tr').first().getByText(method).waitFor({ state: 'attached' });
+    await page.waitForURL(`${origin}/profiles?capture=${id}`);
+    await page.locator('.flame tbody tr').first().getByText(method).waitFor({ state: 'attached' });
+    // An address of the time before these pages leads to them.
+    await page.goto(`${origin}/draw?view=timeline&capture=${id}`);
+    await page.waitForURL(`${origin}/timeline?capture=${id}`);
+    await page.locator('.timeline').waitFor();
   }, { origin, viewport: { width: 1440, height: 1000 } });
 
   await browse(async (page) => {

@@ -165,9 +165,10 @@ await serve(async ({ cdt, origin, data }) => {
 
     // Its thread, drawn as timelines are.
     await page.goto(page_of(failed, '?view=thread'));
-    const timeline = page.frameLocator('iframe.draw').locator('.timeline > script').first();
+    const timeline = page.locator('.timeline > script').first();
     await timeline.waitFor({ state: 'attached' });
     assert.ok((await timeline.textContent()).includes(`"${failed.thread}"`));
+    await accessible(page, 'Thread');
 
     // A trace that crosses two services.
     const path = file('trace.json');
