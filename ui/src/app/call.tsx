@@ -443,7 +443,8 @@ export function CallPage({ address }: { address: Address }): JSX.Element {
             )}
           </div>
           <div class="below">
-            <main class="grow callview" id="tab" role="tabpanel" aria-labelledby={`tab-${view}`} tabIndex={-1}>
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys. */}
+            <main class="grow callview" id="tab" role="tabpanel" aria-labelledby={`tab-${view}`} tabIndex={0}>
               <Tab view={view} detail={detail} address={address} capture={capture} least={least} words={words} />
             </main>
             <Side detail={detail} address={address} />

@@ -9,8 +9,8 @@ const table = (language) => {
   return new Map([...source.matchAll(/^ {2}(?:"([^"]+)"|(\w+)):\s+"((?:[^"\\]|\\.)*)",$/gm)].map(([, quoted, plain, text]) => [quoted ?? plain, text]));
 };
 const [english, chinese] = ['en', 'zh'].map(table);
-/** Texts that are another in Chinese. */
-const untranslated = [...english].filter(([key, text]) => chinese.get(key) !== text && !/[{}]/.test(text) && /[a-z]{2}/.test(text)).map(([, text]) => text);
+/** Texts that are another in Chinese; `upload` is a protocol as well. */
+const untranslated = [...english].filter(([key, text]) => key !== 'right.upload' && chinese.get(key) !== text && !/[{}]/.test(text) && /[a-z]{2}/.test(text)).map(([, text]) => text);
 
 /** Goes to a page, and waits until it has its answers. */
 async function open(page, address) {
