@@ -448,7 +448,7 @@ impl Collector<'_> {
         http.uploads
             .sweep(&self.journal, "collector_stopped", true)
             .await;
-        http.posts.sweep(true).await;
+        http.posts.end().await;
         while let Some(told) = said.printed.pending() {
             event(&told);
         }

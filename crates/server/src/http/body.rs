@@ -18,8 +18,9 @@ use super::{BODY_IDLE, Http};
 pub(super) const ROOM_KIB: usize = 256 << 10;
 /// Bytes that a body takes of that at a time, in KiB.
 const STEP_KIB: u32 = 256;
-/// Time that a request waits for room: three of four SDKs give up after ten seconds, and do not send again.
-const PATIENCE: Duration = Duration::from_secs(8);
+/// Time that a request waits for room and for its quota, all together. The log may let it wait for five seconds more: three of four
+/// SDKs give up after ten, and do not send again.
+const PATIENCE: Duration = Duration::from_secs(4);
 /// Time for a whole body.
 const WHOLE: Duration = Duration::from_secs(300);
 
@@ -61,6 +62,7 @@ pub(super) async fn receive_of<'h>(
     let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     check(length.unwrap_or(0), most)?;
     let (mut bytes, mut room) = (Vec::new(), Vec::new());
+    let mut patience = PATIENCE;
     let until = Instant::now() + WHOLE;
     loop {
         let frame = timeout_at(until, timeout(BODY_IDLE, body.frame()));
@@ -75,7 +77,8 @@ pub(super) async fn receive_of<'h>(
         check(bytes.len() + new.len(), most)?;
         while room.len() * STEP_KIB as usize * 1024 < bytes.len() + new.len() {
             // One's own room first, so that who has none waits in nobody's way.
-            let step = timeout(PATIENCE, async {
+            let began = Instant::now();
+            let step = timeout(patience, async {
                 let own = tenant.room.clone().acquire_many_owned(STEP_KIB).await;
                 let step = http.bodies.acquire_many(STEP_KIB).await;
                 Some((own.ok()?, step.ok()?))
@@ -85,11 +88,12 @@ pub(super) async fn receive_of<'h>(
                 let status = StatusCode::SERVICE_UNAVAILABLE;
                 return Err(refused("no_room", status, sentence));
             };
+            patience = patience.saturating_sub(began.elapsed());
             room.push(step);
         }
         bytes.extend_from_slice(&new);
     }
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + patience;
     while let Err(wait) = tenant.take(bytes.len(), std::time::Instant::now()) {
         if Instant::now() + wait > until {
             let sentence = "the quota of this sender is used up; it comes back over a minute";

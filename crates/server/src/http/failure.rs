@@ -17,8 +17,14 @@ pub(super) enum Failure {
 }
 
 impl From<Refused> for Failure {
-    fn from(_: Refused) -> Self {
-        Self::Storage
+    fn from(refusal: Refused) -> Self {
+        match refusal {
+            Refused::Full => {
+                let sentence = "the log is full: what came before is not on the disk yet";
+                refused("log_full", StatusCode::SERVICE_UNAVAILABLE, sentence)
+            }
+            Refused::TooLarge | Refused::Ended => Self::Storage,
+        }
     }
 }
 
@@ -69,4 +75,22 @@ pub(super) fn with_retry(mut response: Response) -> Response {
         response.headers_mut().insert(header::RETRY_AFTER, seconds);
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_log_passes_and_a_failed_one_does_not() {
+        let parts = |refusal: Refused| Failure::from(refusal).into_parts();
+        let (reason, status, sentence) = parts(Refused::Full);
+        assert_eq!(
+            (reason, status),
+            ("log_full", StatusCode::SERVICE_UNAVAILABLE)
+        );
+        let answer = with_retry(refusal(status, &sentence));
+        assert_eq!(answer.headers()[header::RETRY_AFTER], RETRY_AFTER);
+        assert_eq!(parts(Refused::Ended).0, "storage_failed");
+    }
 }

@@ -4,10 +4,14 @@
 //! log: its name, its bytes as they were sent, and the mark by which it is known again.
 
 mod repeats;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use tokio::time::{Instant, timeout_at};
 use traceloom_formats::protocol::CaptureRules;
 use traceloom_input::captures::posts::{Mark, PostId, Receipt, are_lines};
 use traceloom_input::captures::upload::{DATA, INSTANCE, MARK, NAME, REPEAT, SERVICE, TENANT};
@@ -33,11 +37,16 @@ const HOUR_NS: i64 = 3_600_000_000_000;
 const PIECE: usize = 1 << 20;
 /// Bytes of a service's or tenant's name.
 const LONGEST_NAME: usize = 1024;
+/// Time that a post waits for room in the log. With the time that its body may wait (`http::body`) it stays below the ten seconds
+/// after which three of four SDKs give up, and they do not send again.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Stores posts.
 pub(crate) struct Posts {
     journal: Arc<Journal>,
     ids: Arc<SessionIds>,
+    /// Time that a post waits for room in the log.
+    patience: Duration,
     state: Mutex<PostState>,
 }
 
@@ -105,6 +114,7 @@ impl Posts {
         Ok(Self {
             journal,
             ids,
+            patience: PATIENCE,
             state: Mutex::new(PostState { packs, repeats }),
         })
     }
@@ -117,7 +127,7 @@ impl Posts {
     /// Stores a post once there is room for it, and waits until it is safe. One that is stored already leaves a receipt.
     ///
     /// # Errors
-    /// When nothing is stored any more.
+    /// When nothing is stored any more, or the log stays full.
     pub(crate) async fn keep(&self, post: &Post<'_>) -> Result<KeptPost, Refused> {
         let kept = self.keep_within(post, None).await?;
         // Any capture would do.
@@ -128,12 +138,13 @@ impl Posts {
     /// more posts.
     ///
     /// # Errors
-    /// When nothing is stored any more.
+    /// When nothing is stored any more; [`Refused::Full`] when the log stays full, and then nothing of the post is in it.
     pub(crate) async fn keep_within(
         &self,
         post: &Post<'_>,
         within: Option<CaptureId>,
     ) -> Result<Option<KeptPost>, Refused> {
+        let until = Instant::now() + self.patience;
         let mut progress = self.journal.progress();
         let kept = loop {
             progress.mark_unchanged();
@@ -141,7 +152,10 @@ impl Posts {
                 Err(Refused::Full) => {}
                 done => break done?,
             }
-            progress.changed().await.map_err(|_| Refused::Ended)?;
+            let changed = timeout_at(until, progress.changed()).await;
+            changed
+                .map_err(|_| Refused::Full)?
+                .map_err(|_| Refused::Ended)?;
         };
         let Some((kept, position)) = kept else {
             return Ok(None);
@@ -269,13 +283,17 @@ impl Posts {
         pack
     }
 
-    /// Ends the packs whose hour is over, and the oldest ones where there are too many; all of them at the end of the
-    /// collector.
-    pub(crate) async fn sweep(&self, all: bool) {
+    /// Ends the packs whose hour is over, and the oldest ones where there are too many. Where the log is full, the next post does it.
+    pub(crate) fn sweep(&self) {
+        let _ = self.try_sweep(false);
+    }
+
+    /// Ends all packs at the end of the collector.
+    pub(crate) async fn end(&self) {
         let mut progress = self.journal.progress();
         loop {
             progress.mark_unchanged();
-            match self.try_sweep(all) {
+            match self.try_sweep(true) {
                 Err(Refused::Full) => {}
                 // A log that failed takes no more; readers then see interrupted captures.
                 _ => return,

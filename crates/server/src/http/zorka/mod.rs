@@ -282,7 +282,7 @@ async fn keep(
         pieces: &[&line],
         identity: identity.finish(),
     };
-    http.posts.sweep(false).await;
+    http.posts.sweep();
     let Some(kept) = http.posts.keep_within(&post, within).await? else {
         return Ok(None);
     };
