@@ -21,12 +21,13 @@ const PROTOBUF: &str = "application/x-protobuf";
 const JSON: &str = "application/json";
 
 /// Where each format is posted: its name, the path, and what its body is.
-const ROUTES: [(&str, &str, &str); 5] = [
+const ROUTES: [(&str, &str, &str); 6] = [
     ("otlp-traces", "/v1/traces", PROTOBUF),
     ("otlp-traces-json", "/v1/traces", JSON),
     ("otlp-profiles", "/v1development/profiles", PROTOBUF),
     ("otlp-profiles-json", "/v1development/profiles", JSON),
     ("zipkin", "/api/v2/spans", JSON),
+    ("zipkin-protobuf", "/api/v2/spans", PROTOBUF),
 ];
 
 /// Time for one request.

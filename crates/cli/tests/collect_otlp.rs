@@ -91,6 +91,7 @@ fn traces_are_kept_once_and_read_live_and_sealed() {
         ("otlp-traces", TRACES, PROTOBUF, 200),
         ("otlp-traces-json", TRACES, JSON, 200),
         ("zipkin", SPANS, JSON, 202),
+        ("zipkin-protobuf", SPANS, PROTOBUF, 202),
     ];
     for (format, line, kind, status) in kinds {
         let scratch = tempfile::tempdir().expect("a folder");
@@ -173,9 +174,14 @@ fn files_are_sent_as_exporters_post_them() {
     let send =
         |path: &str, more: &[&str]| run(&[&["send", path, "--to", &collector.http], more].concat());
     let mut expected = Vec::new();
-    for (number, format) in ["otlp-traces", "otlp-traces-json", "zipkin"]
-        .into_iter()
-        .enumerate()
+    for (number, format) in [
+        "otlp-traces",
+        "otlp-traces-json",
+        "zipkin",
+        "zipkin-protobuf",
+    ]
+    .into_iter()
+    .enumerate()
     {
         let message = traceloom_samples::bytes(format, number as u64 + 1, 8_000);
         let path = file(scratch.path(), &format!("{number}.in"), &message);
@@ -319,7 +325,9 @@ fn refusals_are_in_the_protocols_own_words() {
         (JSON, "[1]", 400),
         (JSON, "[{\"traceId\":", 400),
         ("Content-Type: text/plain\r\n", "[]", 415),
-        (PROTOBUF, "\x0a", 415),
+        (PROTOBUF, "", 202),
+        (PROTOBUF, "\x0a", 400),
+        (PROTOBUF, "[]", 400),
     ] {
         let answer = post(&collector, SPANS, &with(kind), body.as_bytes());
         assert_eq!(answer.status, status, "{kind}{body}: {}", answer.body);

@@ -1,4 +1,4 @@
-//! Zipkin's reporters: `POST /api/v2/spans` in JSON.
+//! Zipkin's reporters: `POST /api/v2/spans` in JSON and protobuf.
 
 use std::sync::Arc;
 
@@ -38,17 +38,15 @@ async fn spans(
 }
 
 async fn keep(http: &Http, peer: Peer, headers: &HeaderMap, body: Body) -> Result<(), Failure> {
-    let kind = text(headers, header::CONTENT_TYPE);
-    if kind.split(';').next().map(str::trim) != Some("application/json") {
-        let sentence =
-            "the Content-Type is not application/json: spans of version 2 are taken in JSON alone";
+    let Some(format) = format(headers) else {
+        let sentence = "the Content-Type is neither application/json nor application/x-protobuf";
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         return Err(refused("content_type", status, sentence));
-    }
+    };
     let is_compressed = is_compressed(headers)?;
     let body = receive(http, headers, body, MOST).await?;
     let sender = Sender::of(http, headers, peer);
-    let look = || look(&sender, &body.bytes, is_compressed);
+    let look = || look(&sender, format, &body.bytes, is_compressed);
     let (identity, inspection) = in_turn(http, look).await?;
     if inspection.n_rows == 0 {
         // An empty list.
@@ -59,16 +57,27 @@ async fn keep(http: &Http, peer: Peer, headers: &HeaderMap, body: Body) -> Resul
         tenant: &sender.tenant,
         service: &inspection.service,
         peer: &sender.peer,
-        extension: "zipkin",
+        extension: format,
         pieces: &[&body.bytes],
         identity,
     };
     sender.keep(http, &post).await.map(drop)
 }
 
+/// Returns the format of a request's list, which is how the names of its files end too.
+fn format(headers: &HeaderMap) -> Option<&'static str> {
+    let kind = text(headers, header::CONTENT_TYPE);
+    match kind.split(';').next().unwrap_or_default().trim() {
+        "application/json" => Some("zipkin"),
+        "application/x-protobuf" => Some("zipkin-protobuf"),
+        _ => None,
+    }
+}
+
 /// Returns what a list is known by, and what is in it.
 fn look(
     sender: &Sender,
+    format: &str,
     body: &[u8],
     is_compressed: bool,
 ) -> Result<(blake3::Hash, Inspection), Failure> {
@@ -81,7 +90,7 @@ fn look(
         false => None,
     };
     let list = decoded.as_deref().unwrap_or(body);
-    let inspection = inspect("zipkin", list);
+    let inspection = inspect(format, list);
     let inspection =
         inspection.map_err(|reason| bad(format!("the body is no list of spans: {reason}")))?;
     let mut identity = PostIdentity::new(SPANS, &sender.tenant);
