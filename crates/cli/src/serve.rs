@@ -83,8 +83,8 @@ pub(crate) struct Options {
     /// Ask for a token on this machine too; other machines always need one.
     #[arg(long)]
     require_token: bool,
-    /// MiB that senders with one token may post in a minute (Datakit, Pyroscope, OpenTelemetry, Zipkin, Zorka); who sends more is
-    /// told when to try again. Senders without a token are one.
+    /// MiB that senders of one tenant may post in a minute (Datakit, Pyroscope, OpenTelemetry, Zipkin, Zorka); who sends more is
+    /// told when to try again. A token is a tenant, unless it was made with others; senders without a token are one.
     #[arg(long, value_name = "N")]
     tenant_mib_per_minute: Option<u64>,
     /// Bytes that an upload may have.

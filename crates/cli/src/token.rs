@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use traceloom_input::captures::{DEFAULT, DataFolder};
-use traceloom_server::{Right, Tokens};
+use traceloom_server::{Right, Tokens, is_tenant};
 
 use crate::Outcome;
 use crate::args::{Common, Data, reads_nothing};
@@ -23,6 +23,7 @@ use crate::usage::Usage;
 #[command(mut_args(reads_nothing))]
 #[command(after_help = "Examples:\n  \
     traceloom token add ci --right upload > ci.token\n  \
+    traceloom token add gateway --right upload --tenant shop --tenant stock > gateway.token\n  \
     traceloom push app.jfr --token-file ci.token\n  \
     traceloom token revoke ci")]
 pub(crate) struct Options {
@@ -50,6 +51,10 @@ struct Add {
     /// What it allows: read, upload or write; may be repeated.
     #[arg(long = "right", value_name = "RIGHT", required = true, value_parser = right)]
     rights: Vec<Right>,
+    /// A tenant that it may send for; may be repeated. The first is meant where a request has no X-Scope-OrgID. Without, it sends for
+    /// the tenant of its own name.
+    #[arg(long = "tenant", value_name = "NAME", value_parser = tenant)]
+    tenants: Vec<String>,
     /// Data folder of the collector; it is made where there is none.
     #[arg(long, value_name = "DIR", default_value = DEFAULT)]
     data: PathBuf,
@@ -82,29 +87,38 @@ fn right(name: &str) -> Result<Right, String> {
     Right::of(name).ok_or_else(|| format!("there is no right `{name}`; there are {}", known()))
 }
 
+fn tenant(name: &str) -> Result<String, String> {
+    let known = "a tenant has 1 to 150 letters, digits and !-_.*'() of ASCII";
+    is_tenant(name)
+        .then(|| name.to_owned())
+        .ok_or_else(|| known.to_owned())
+}
+
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut out = stdout();
     match &options.what {
         TokenTask::Add(add) => {
             let tokens = Tokens::open(&DataFolder::create(&add.data)?)?;
-            writeln!(out, "{}", tokens.add(&add.name, &add.rights)?)?;
+            writeln!(out, "{}", tokens.add(&add.name, &add.rights, &add.tenants)?)?;
         }
         TokenTask::Ls(ls) => {
             let tokens = Tokens::open(&DataFolder::open(ls.data.path())?)?;
             let style = Style::new(&ls.common)?;
-            let mut table = Table::new(&["name", "rights", "created"]);
+            let mut table = Table::new(&["name", "rights", "tenants", "created"]);
             for token in tokens.list() {
                 let rights: Vec<_> = token.rights.iter().map(|right| right.name()).collect();
                 if ls.json {
                     let row = json!({
                         "name": token.name,
                         "rights": rights,
+                        "tenants": token.tenants,
                         "created_ns": token.created_ns,
                     });
                     writeln!(out, "{row}")?;
                 }
                 let created = style.when(true, token.created_ns);
-                table.row([token.name, rights.join(", "), created]);
+                let tenants = token.tenants.join(", ");
+                table.row([token.name, rights.join(", "), tenants, created]);
             }
             if !ls.json {
                 table.print(&style, &mut out)?;

@@ -51,7 +51,11 @@ fn post(http: &str, headers: &str, body: &[u8]) -> Answer {
 }
 
 fn token(data: &Path, name: &str) -> String {
-    let made = stdout(&[
+    token_for(data, name, &[])
+}
+
+fn token_for(data: &Path, name: &str, tenants: &[&str]) -> String {
+    let add = [
         "token",
         "add",
         name,
@@ -59,7 +63,9 @@ fn token(data: &Path, name: &str) -> String {
         "upload",
         "--data",
         text(data),
-    ]);
+    ];
+    let tenants = tenants.iter().flat_map(|tenant| ["--tenant", tenant]);
+    let made = stdout(&add.into_iter().chain(tenants).collect::<Vec<_>>());
     let token = made.split_whitespace().find(|word| word.starts_with("tl_"));
     format!("Authorization: Bearer {}\r\n", token.expect("a token"))
 }
@@ -146,6 +152,84 @@ fn a_quota_is_a_tenants_own_and_refusals_say_when_to_come_again() {
         429
     );
     assert_eq!(captures(&data).len(), 2);
+}
+
+/// The tenant that a request names counts as far as its token allows, and not at all without one.
+#[test]
+fn a_request_names_tenants_of_its_token_alone() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let collector = Collector::start(&data, &[]);
+    let http = &collector.http;
+    let (own, both) = (token(&data, "own"), token_for(&data, "both", &["a", "b"]));
+    let scope = |tenant: &str| format!("X-Scope-OrgID: {tenant}\r\n");
+    let body = upload("shop", 1, b"x");
+    let of_a = format!("{both}{}", scope("a"));
+    // The same upload of each tenant is stored: repeats are a tenant's own.
+    let taken = [
+        (both.clone(), "a"),
+        (format!("{both}{}", scope("b")), "b"),
+        (own.clone(), "own"),
+        (String::new(), ""),
+    ];
+    let mut expected = Vec::new();
+    for (headers, tenant) in taken {
+        assert_eq!(post(http, &headers, &body).status, 200);
+        expected.push(tenant);
+        let mut listed = captures(&data);
+        listed.sort_by_key(|row| row["opened_ns"].as_i64());
+        let tenants: Vec<_> = listed.iter().map(|row| row["namespace"].clone()).collect();
+        assert_eq!(tenants, expected);
+    }
+    let repeats = [
+        &of_a,
+        // It is not its own tenant that these name.
+        &format!("{own}{}", scope("a")),
+        &scope("a"),
+    ];
+    for headers in repeats {
+        assert_eq!(post(http, headers, &body).status, 200, "{headers}");
+    }
+    let metrics = ask(http, &request(http, "GET /metrics", "", b"")).body;
+    let suppressed = "traceloom_suppressed_units_total{listener=\"http\"} 3";
+    assert!(metrics.contains(suppressed), "{metrics}");
+    // What the token has not is refused, in the protocol's words.
+    for tenant in ["both", "own", "c", "", "a|b", "a,b", "A"] {
+        let headers = format!("{both}{}", scope(tenant));
+        let refused = post(http, &headers, &body);
+        match tenant {
+            // A header without a name names nobody.
+            "" => assert_eq!(refused.status, 200),
+            _ => assert_eq!(refused.status, 403, "{tenant}: {}", refused.body),
+        }
+    }
+    let headers = format!("{both}{}Content-Type: application/json\r\n", scope("c"));
+    let traces = ask(http, &request(http, "POST /v1/traces", &headers, b"{}"));
+    let said: Value = serde_json::from_str(&traces.body).expect("JSON");
+    let sentence = said["message"].as_str().unwrap_or_default();
+    assert!(
+        traces.status == 403 && sentence.contains("X-Scope-OrgID"),
+        "{said}"
+    );
+    assert_eq!(captures(&data).len(), 4);
+    let tokens = stdout(&["token", "ls", "--json", text(&data)]);
+    let tokens = tokens
+        .lines()
+        .map(|row| serde_json::from_str(row).expect("JSON"));
+    let tenants: Vec<Value> = tokens.map(|row: Value| row["tenants"].clone()).collect();
+    assert_eq!(tenants, [json!([]), json!(["a", "b"])]);
+    let add = [
+        "token",
+        "add",
+        "x",
+        "--right",
+        "upload",
+        "--tenant",
+        "a b",
+        "--data",
+        text(&data),
+    ];
+    assert_eq!(collected::run(&add).status.code(), Some(2));
 }
 
 /// Returns the most memory that a process held, in MiB.

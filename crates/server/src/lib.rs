@@ -64,7 +64,7 @@ pub use serve::serve;
 pub use settings::{HttpOptions, Listen, Options, check};
 pub use stop::Stop;
 pub use tls::{Reload, TlsClient, TlsOptions};
-pub use tokens::{Right, StoredToken, Tokens};
+pub use tokens::{Right, StoredToken, Tokens, is_tenant};
 pub use zorka_agent::{
     AgentGeneration, AgentOptions, AgentPost, AgentSession, AgentsSent, send_as_agents,
 };

@@ -38,7 +38,7 @@ pub struct Options {
     pub forward: Option<ForwardOptions>,
     /// Who answers questions about what was received, and derives points.
     pub answers: Option<Answers>,
-    /// Bytes that senders with one token may post in a minute; unlimited without.
+    /// Bytes that senders of one tenant may post in a minute; unlimited without.
     pub tenant_bytes: Option<u64>,
     /// It may listen where other machines reach it, although senders do not say who they are.
     pub allow_remote: bool,

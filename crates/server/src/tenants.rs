@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 /// The part of all room that one tenant may take, so that a flood of one leaves room for others.
 const SHARE: usize = 4;
 
-/// Tenants by the names of their tokens, of which an operator makes a few; senders without a token are one.
+/// Tenants by the names that tokens have for them, of which an operator makes a few; senders without a token are one.
 #[derive(Debug)]
 pub(crate) struct Tenants {
     known: Mutex<HashMap<String, Arc<Tenant>>>,

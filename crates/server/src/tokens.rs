@@ -53,9 +53,38 @@ pub struct StoredToken {
     pub name: String,
     /// What it allows.
     pub rights: Vec<Right>,
+    /// Whom it may send for; without, for the tenant of its own name.
+    pub tenants: Vec<String>,
     /// When it was made, in Unix nanoseconds.
     pub created_ns: i64,
     hash: blake3::Hash,
+}
+
+impl StoredToken {
+    /// Returns whom it sends for: the tenant that a request names, if it may send for that one, else its first, which is its own name
+    /// where it has none. `None` for a tenant that it may not send for.
+    #[must_use]
+    pub fn tenant(&self, named: &str) -> Option<&str> {
+        match &*self.tenants {
+            // What a request says about itself means nothing to such a token.
+            [] => Some(&self.name),
+            [first, ..] if named.is_empty() => Some(first),
+            several => several
+                .iter()
+                .map(String::as_str)
+                .find(|tenant| *tenant == named),
+        }
+    }
+}
+
+/// Characters of a tenant's name.
+const LONGEST_TENANT: usize = 150;
+
+/// Returns `true` for a name that a tenant can have: senders put it into a header.
+#[must_use]
+pub fn is_tenant(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!-_.*'()".contains(&byte);
+    !name.is_empty() && name.len() <= LONGEST_TENANT && name.bytes().all(is_plain)
 }
 
 /// The tokens of a data folder, read again when their file changes.
@@ -92,36 +121,31 @@ impl Tokens {
     /// Returns what a token allows; `None` for one that is not known.
     #[must_use]
     pub fn rights(&self, token: &str) -> Option<Vec<Right>> {
-        self.rights_of(&blake3::hash(token.as_bytes()))
-    }
-
-    /// Returns what the token of a hash allows.
-    pub(crate) fn rights_of(&self, hash: &blake3::Hash) -> Option<Vec<Right>> {
-        self.fresh(|list| {
-            let found = list.iter().find(|stored| stored.hash == *hash);
-            found.map(|stored| stored.rights.clone())
-        })
+        self.find(token).map(|stored| stored.rights)
     }
 
     /// Returns whom a token was made for; `None` for one that is not known.
     #[must_use]
     pub fn owner(&self, token: &str) -> Option<String> {
-        self.owner_of(&blake3::hash(token.as_bytes()))
+        self.find(token).map(|stored| stored.name)
     }
 
-    /// Returns whom the token of a hash was made for.
-    pub(crate) fn owner_of(&self, hash: &blake3::Hash) -> Option<String> {
-        self.fresh(|list| {
-            let found = list.iter().find(|stored| stored.hash == *hash);
-            found.map(|stored| stored.name.clone())
-        })
+    /// Returns what is stored of a token; `None` for one that is not known.
+    #[must_use]
+    pub fn find(&self, token: &str) -> Option<StoredToken> {
+        self.find_by(&blake3::hash(token.as_bytes()))
+    }
+
+    /// Returns what is stored of the token of a hash.
+    pub(crate) fn find_by(&self, hash: &blake3::Hash) -> Option<StoredToken> {
+        self.fresh(|list| list.iter().find(|stored| stored.hash == *hash).cloned())
     }
 
     /// Makes a token, and returns it: it is stored nowhere.
     ///
     /// # Errors
     /// When the name is taken, or the file cannot be written.
-    pub fn add(&self, name: &str, rights: &[Right]) -> Result<String, Error> {
+    pub fn add(&self, name: &str, rights: &[Right], tenants: &[String]) -> Result<String, Error> {
         let mut list = self.list();
         if list.iter().any(|stored| stored.name == name) {
             let sentence =
@@ -136,6 +160,7 @@ impl Tokens {
         list.push(StoredToken {
             name: name.to_owned(),
             rights: rights.to_vec(),
+            tenants: tenants.to_vec(),
             created_ns: unix_ns(),
             hash: blake3::hash(token.as_bytes()),
         });
@@ -207,9 +232,20 @@ fn stored_token(line: &str) -> Option<StoredToken> {
         rights: rights
             .map(|right| Right::of(right.as_str()?))
             .collect::<Option<_>>()?,
+        tenants: tenants(&row)?,
         created_ns: row["created_ns"].as_i64()?,
         hash: blake3::Hash::from_hex(row["blake3"].as_str()?).ok()?,
     })
+}
+
+/// Returns the tenants of a row, which rows of earlier versions do not have.
+fn tenants(row: &Value) -> Option<Vec<String>> {
+    let Some(tenants) = row.get("tenants") else {
+        return Some(Vec::new());
+    };
+    let tenants = tenants.as_array()?.iter();
+    let tenants = tenants.map(|tenant| Some(tenant.as_str()?.to_owned()));
+    tenants.collect()
 }
 
 /// Replaces the file, readable by its owner alone.
@@ -219,6 +255,7 @@ fn write(path: &Path, list: &[StoredToken]) -> Result<(), Error> {
         let row = json!({
             "name": stored.name,
             "rights": rights,
+            "tenants": stored.tenants,
             "created_ns": stored.created_ns,
             "blake3": stored.hash.to_hex().as_str(),
         });
@@ -248,8 +285,8 @@ mod tests {
         let data = DataFolder::create(&folder.path().join("data")).unwrap();
         let (operator, collector) = (Tokens::open(&data).unwrap(), Tokens::open(&data).unwrap());
         assert_eq!(collector.rights(""), None);
-        let ci = operator.add("ci", &[Right::Upload]).unwrap();
-        assert!(operator.add("ci", &[Right::Read]).is_err());
+        let ci = operator.add("ci", &[Right::Upload], &[]).unwrap();
+        assert!(operator.add("ci", &[Right::Read], &[]).is_err());
         assert_eq!(collector.rights(&ci), Some(vec![Right::Upload]));
         assert_eq!(collector.rights(&ci[..ci.len() - 1]), None);
         let file = data.path().join("tokens");
@@ -271,12 +308,50 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let data = DataFolder::create(&folder.path().join("data")).unwrap();
         let tokens = Tokens::open(&data).unwrap();
-        let token = tokens.add("a", &Right::ALL).unwrap();
+        let token = tokens.add("a", &Right::ALL, &[]).unwrap();
         let file = data.path().join("tokens");
         let text = fs::read_to_string(&file).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(20));
         fs::write(&file, text.replace("\"write\"", "\"everything\"")).unwrap();
         assert_eq!(tokens.rights(&token), None);
         assert!(Tokens::open(&data).is_err());
+    }
+
+    #[test]
+    fn a_token_sends_for_the_tenants_it_has() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataFolder::create(&folder.path().join("data")).unwrap();
+        let tokens = Tokens::open(&data).unwrap();
+        let of = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect::<Vec<_>>()
+        };
+        let alone = tokens.add("alone", &[Right::Upload], &[]).unwrap();
+        let both = tokens
+            .add("both", &[Right::Upload], &of(&["a", "b"]))
+            .unwrap();
+        let tenant = |token: &str, named: &str| {
+            let stored = Tokens::open(&data).unwrap().find(token).unwrap();
+            stored.tenant(named).map(str::to_owned)
+        };
+        // What a request says of itself gives it nobody else's place.
+        assert_eq!(tenant(&alone, "").as_deref(), Some("alone"));
+        assert_eq!(tenant(&alone, "a").as_deref(), Some("alone"));
+        assert_eq!(tenant(&both, "").as_deref(), Some("a"));
+        assert_eq!(tenant(&both, "b").as_deref(), Some("b"));
+        assert_eq!(tenant(&both, "both"), None);
+        assert_eq!(tenant(&both, "A"), None);
+        // A row of a version that knew no tenants.
+        let row = json!({"name": "old", "rights": ["read"], "created_ns": 1, "blake3": blake3::hash(b"x").to_hex().as_str()});
+        assert_eq!(
+            stored_token(&row.to_string()).unwrap().tenant("a"),
+            Some("old")
+        );
+        for bad in ["", "a b", "a|b", "a/b", "ä", &"x".repeat(151)] {
+            assert!(!is_tenant(bad), "{bad}");
+        }
+        assert!(is_tenant("team-1.eu_(prod)"));
     }
 }

@@ -29,7 +29,7 @@ const LONGEST_NAME: usize = 200;
 pub const MARK: u8 = FIRST_KIND + 4;
 /// The kind of an entry in the place of a file that is stored already: see [`super::posts`].
 pub const REPEAT: u8 = FIRST_KIND + 5;
-/// The kind of an entry with the tenant that sends: the name of its token.
+/// The kind of an entry with the tenant that it is sent for: one of its token's, or the token's name.
 pub const TENANT: u8 = FIRST_KIND + 6;
 
 /// The files of a capture so far.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use base64::Engine as _;
@@ -28,7 +28,8 @@ pub(super) async fn check(
     let (method, headers) = (request.method(), request.headers());
     let refused = refuse_page(&http, authority, method, headers)
         .or_else(|| refuse_session(&http, method, headers))
-        .or_else(|| refuse_token(&http, right?, headers));
+        .or_else(|| refuse_token(&http, right?, headers))
+        .or_else(|| refuse_tenant(&http, headers));
     match refused {
         None => next.run(request).await,
         Some((reason, status, sentence)) => {
@@ -138,6 +139,20 @@ pub(super) fn refuse_given(http: &Http, right: Right, token: &str) -> Option<Ref
             Some(("missing_right", StatusCode::FORBIDDEN, sentence))
         }
     }
+}
+
+/// The tenant that a request names, as Pyroscope's agents and others of Grafana's do.
+pub(super) const TENANT: HeaderName = HeaderName::from_static("x-scope-orgid");
+
+/// Refuses a tenant that the token of the request may not send for. One without tenants sends for itself, whatever the request says.
+fn refuse_tenant(http: &Http, headers: &HeaderMap) -> Option<Refusal> {
+    let named = headers.get(TENANT)?;
+    let stored = http.tokens.find(&token(headers)?)?;
+    let is_allowed = named
+        .to_str()
+        .is_ok_and(|named| stored.tenant(named).is_some());
+    let sentence = "the token does not allow the tenant that X-Scope-OrgID names";
+    (!is_allowed).then_some(("tenant", StatusCode::FORBIDDEN, sentence))
 }
 
 /// Returns the token of a request: its bearer's, or the password of clients that know user names and passwords alone.

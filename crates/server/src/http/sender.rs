@@ -6,13 +6,13 @@ use axum::http::{HeaderMap, HeaderName};
 use traceloom_formats::protocol::CaptureRules;
 
 use super::failure::Failure;
-use super::guard::token;
+use super::guard::{TENANT, token};
 use super::{Http, Peer};
 use crate::posts::{KeptPost, Post};
 
 /// Who sends.
 pub(super) struct Sender {
-    /// The name of its token; empty without one.
+    /// Whom it sends for: a tenant of its token, whose name that is without tenants; empty without a token.
     pub(super) tenant: String,
     pub(super) peer: String,
 }
@@ -57,10 +57,15 @@ impl Sender {
     }
 }
 
-/// Returns the name of a request's token; empty without one.
+/// Returns whom a request is sent for; empty without a token.
 pub(super) fn tenant(http: &Http, headers: &HeaderMap) -> String {
-    let owner = token(headers).and_then(|token| http.tokens.owner(&token));
-    owner.unwrap_or_default()
+    let stored = token(headers).and_then(|token| http.tokens.find(&token));
+    // The guard refused what the token does not allow, unless that changed since.
+    let tenant = stored.as_ref().map(|stored| {
+        let named = stored.tenant(text(headers, TENANT));
+        named.or_else(|| stored.tenant("")).unwrap_or_default()
+    });
+    tenant.unwrap_or_default().to_owned()
 }
 
 /// What a post is known by: everything that stays the same when it is sent again.

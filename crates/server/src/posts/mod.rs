@@ -75,7 +75,7 @@ struct Pack {
 pub(crate) struct Post<'p> {
     /// What it is stored as.
     pub(crate) rules: &'static CaptureRules,
-    /// The name of the sender's token; empty without one.
+    /// Whom it is sent for; empty without a token.
     pub(crate) tenant: &'p str,
     /// The service it is about; the session, where posts are lines of one file.
     pub(crate) service: &'p str,

@@ -20,7 +20,7 @@ use super::document::{Problem, SessionBody};
 use super::problem;
 use crate::http::Http;
 use crate::http::guard::actor;
-use crate::tokens::Right;
+use crate::tokens::{Right, StoredToken};
 
 /// Time after which a session ends.
 const LONGEST: Duration = Duration::from_secs(12 * 60 * 60);
@@ -48,12 +48,17 @@ pub(in crate::http) struct Session {
 impl Session {
     /// Returns what its token allows now; `None` where it was revoked.
     pub(in crate::http) fn rights(&self, http: &Http) -> Option<Vec<Right>> {
-        http.tokens.rights_of(&self.token)
+        self.stored_token(http).map(|stored| stored.rights)
     }
 
     /// Returns whom its token was made for.
     pub(in crate::http) fn owner(&self, http: &Http) -> Option<String> {
-        http.tokens.owner_of(&self.token)
+        self.stored_token(http).map(|stored| stored.name)
+    }
+
+    /// Returns what is stored of its token; `None` where that was revoked.
+    pub(super) fn stored_token(&self, http: &Http) -> Option<StoredToken> {
+        http.tokens.find_by(&self.token)
     }
 }
 

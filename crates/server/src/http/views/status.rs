@@ -40,7 +40,7 @@ pub(super) async fn listeners(State(http): State<Arc<Http>>) -> Response {
 /// How the collector is set, and who has tokens. Tokens themselves are stored nowhere.
 #[utoipa::path(
     get, path = "/api/v1/settings", tag = "collector",
-    responses((status = 200, description = "`settings`, an object by the names of flags, and `tokens`: `name`, `rights`, `created_ns`", body = Value)),
+    responses((status = 200, description = "`settings`, an object by the names of flags, and `tokens`: `name`, `rights`, `tenants`, `created_ns`", body = Value)),
 )]
 pub(super) async fn settings(State(http): State<Arc<Http>>) -> Response {
     let tokens = http.tokens.list().into_iter().map(|token| {
@@ -48,6 +48,7 @@ pub(super) async fn settings(State(http): State<Arc<Http>>) -> Response {
         json!({
             "name": token.name,
             "rights": rights.collect::<Vec<_>>(),
+            "tenants": token.tenants,
             "created_ns": token.created_ns,
         })
     });

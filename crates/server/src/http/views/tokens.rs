@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::document::{Problem, TokenBody};
 use super::problem;
 use crate::http::{Http, guard};
-use crate::tokens::Right;
+use crate::tokens::{Right, StoredToken};
 
 /// Characters of a token's name.
 const LONGEST_NAME: usize = 100;
@@ -25,20 +25,23 @@ pub(super) fn routes() -> Router<Arc<Http>> {
         .route("/api/v1/tokens/{name}", delete(revoke))
 }
 
-/// Returns the rights of who asks. Where nobody needs a token, nobody has rights to pass on: who reaches the port is not the operator.
-fn rights(http: &Http, headers: &HeaderMap) -> Result<Vec<Right>, Box<Response>> {
+/// Returns the token of who asks. Where nobody needs a token, nobody has rights to pass on: who reaches the port is not the operator.
+fn own_token(http: &Http, headers: &HeaderMap) -> Result<StoredToken, Box<Response>> {
     let given = guard::token(headers);
-    let rights = match given {
-        Some(token) => http.tokens.rights(&token),
-        None => http.sessions.of(headers).and_then(|one| one.rights(http)),
+    let stored = match given {
+        Some(token) => http.tokens.find(&token),
+        None => http
+            .sessions
+            .of(headers)
+            .and_then(|one| one.stored_token(http)),
     };
-    rights.filter(|_| http.requires_token).ok_or_else(|| {
+    stored.filter(|_| http.requires_token).ok_or_else(|| {
         let detail = json!({"detail": "this collector asks nobody for a token; `traceloom token` makes and revokes them"});
         Box::new(problem(StatusCode::FORBIDDEN, "tokens are the operator's", &detail))
     })
 }
 
-/// Makes a token. It is in the answer and stored nowhere.
+/// Makes a token, which sends for the same tenants as that of who asks. It is in the answer and stored nowhere.
 #[utoipa::path(
     post, path = "/api/v1/tokens", tag = "collector", request_body = TokenBody,
     responses(
@@ -49,7 +52,7 @@ fn rights(http: &Http, headers: &HeaderMap) -> Result<Vec<Right>, Box<Response>>
     ),
 )]
 pub(super) async fn add(State(http): State<Arc<Http>>, request: Request) -> Response {
-    let own = match rights(&http, request.headers()) {
+    let own = match own_token(&http, request.headers()) {
         Ok(own) => own,
         Err(problem) => return *problem,
     };
@@ -73,7 +76,7 @@ pub(super) async fn add(State(http): State<Arc<Http>>, request: Request) -> Resp
     let Some(asked) = asked.filter(|asked| !asked.is_empty()) else {
         return unreadable("`rights` are some of `read`, `upload` and `write`");
     };
-    if let Some(more) = asked.iter().find(|right| !own.contains(right)) {
+    if let Some(more) = asked.iter().find(|right| !own.rights.contains(right)) {
         let detail =
             json!({"detail": format!("who has no right to {} cannot give it", more.name())});
         return problem(StatusCode::FORBIDDEN, "no token is made", &detail);
@@ -82,7 +85,7 @@ pub(super) async fn add(State(http): State<Arc<Http>>, request: Request) -> Resp
         let detail = json!({"detail": format!("there is a token `{name}`; revoke it first, or take another name")});
         return problem(StatusCode::CONFLICT, "no token is made", &detail);
     }
-    match http.tokens.add(name, &asked) {
+    match http.tokens.add(name, &asked, &own.tenants) {
         Ok(token) => {
             let rights: Vec<&str> = asked.iter().map(|right| right.name()).collect();
             let body = json!({"name": name, "rights": rights, "token": token});
@@ -110,7 +113,7 @@ pub(super) async fn revoke(
     Path(name): Path<String>,
     headers: HeaderMap,
 ) -> Response {
-    if let Err(problem) = rights(&http, &headers) {
+    if let Err(problem) = own_token(&http, &headers) {
         return *problem;
     }
     match http.tokens.revoke(&name) {

@@ -15,7 +15,7 @@ const MOST_OF_ALL: usize = 256 << 20;
 /// The sessions of agents.
 #[derive(Default)]
 pub(crate) struct Agents {
-    /// By token and name.
+    /// By tenant and name.
     known: Mutex<HashMap<SessionKey, KnownSession>>,
     /// Sessions that agents asked for, by their names.
     opened: Mutex<HashMap<String, OpenedSession>>,
@@ -32,7 +32,7 @@ struct KnownSession {
 
 /// A session that an agent asked for. Its name is random, so that who knows it may send for it.
 struct OpenedSession {
-    /// The name of the token that it was opened with; empty without one.
+    /// The tenant of the token that it was opened with; empty without one.
     tenant: String,
     used: Instant,
 }

@@ -107,13 +107,14 @@ fn agent(asked: &Value) -> Result<Option<&str>, Failure> {
 
 /// Returns the tenant that an agent's key belongs to.
 fn tenant(http: &Http, key: &str) -> Result<String, Failure> {
-    let owner = http.tokens.owner(key);
+    let stored = http.tokens.find(key);
     if let Some((reason, status, sentence)) = refuse_given(http, Right::Upload, key)
-        && (http.requires_token || owner.is_some())
+        && (http.requires_token || stored.is_some())
     {
         return Err(refused(reason, status, sentence));
     }
-    Ok(owner.unwrap_or_default())
+    let tenant = stored.as_ref().and_then(|stored| stored.tenant(""));
+    Ok(tenant.unwrap_or_default().to_owned())
 }
 
 fn open(http: &Http, key: &str) -> Result<String, Failure> {
