@@ -69,6 +69,9 @@ pub trait File: Send + Sync {
     /// When the file system refuses; a part of `bytes` may have been written then.
     fn append(&self, bytes: &[u8]) -> io::Result<()>;
 
+    /// Has the system begin to write what was appended, so that a sync has less to wait for. Nothing is durable by this.
+    fn begin_writing(&self) {}
+
     /// Makes everything appended so far durable.
     ///
     /// # Errors

@@ -187,23 +187,17 @@ impl Log {
     /// # Errors
     /// When the file system refuses; the log goes on, and a later call tries again.
     pub fn truncate(&mut self, position: Position) -> Result<(), Error> {
-        loop {
-            let first = self.segments.with(|list| list.first().cloned());
-            let Some(first) = first.filter(|first| {
-                first.header.number != self.active.header.number && first.extent().end <= position.0
-            }) else {
-                return Ok(());
-            };
-            // One after the other, each removal durable before the next: a crash leaves no gap.
-            remove_segment(&*self.disk, first.header.number)?;
-            self.segments.with(|list| list.remove(0));
-        }
+        remove_before(&self.segments, &*self.disk, position)
     }
 
     /// Returns what is committed now.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.segments.snapshot()
+    }
+
+    pub(crate) fn disk(&self) -> Arc<dyn Disk> {
+        self.disk.clone()
     }
 
     pub(crate) fn segments(&self) -> Segments {
@@ -294,6 +288,24 @@ fn sync(segment: &OpenSegment) -> Result<(), Error> {
 fn sync_folder(disk: &dyn Disk, number: u64) -> Result<(), Error> {
     disk.sync_folder()
         .map_err(|error| Error::io(number, "cannot sync the folder", error))
+}
+
+/// Removes the segments all of whose records are before `position`, but for the last, which is being written.
+pub(crate) fn remove_before(
+    segments: &Segments,
+    disk: &dyn Disk,
+    position: Position,
+) -> Result<(), Error> {
+    loop {
+        let first = segments.with(|list| match list.as_slice() {
+            [first, _, ..] if first.extent().end <= position.0 => Some(first.clone()),
+            _ => None,
+        });
+        let Some(first) = first else { return Ok(()) };
+        // One after the other, each removal durable before the next: a crash leaves no gap.
+        remove_segment(disk, first.header.number)?;
+        segments.with(|list| list.remove(0));
+    }
 }
 
 /// Removes a segment; one that is gone already was removed by a call that failed after it.

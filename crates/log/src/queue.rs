@@ -4,8 +4,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::Position;
+use crate::disk::Disk;
 use crate::frame::{GroupBuffer, Record};
-use crate::log::Options;
+use crate::log::{self, Options};
 use crate::read::{Segments, Snapshot};
 use crate::{Error, Log};
 
@@ -15,6 +16,7 @@ use crate::{Error, Log};
 /// [`Queue::durable`] is behind that position.
 pub struct Queue {
     shared: Arc<QueueShared>,
+    disk: Arc<dyn Disk>,
     segments: Segments,
     options: Options,
     thread: Option<JoinHandle<Log>>,
@@ -31,7 +33,7 @@ pub enum Refused {
     Ended,
 }
 
-/// Called after each group, and once after a failure.
+/// Called after each group and each segment that [`Queue::truncate`] has begun, and once after a failure.
 pub type Progress = Box<dyn Fn() + Send>;
 
 struct QueueShared {
@@ -48,7 +50,8 @@ struct QueueState {
     next: u64,
     /// Position behind the last durable record.
     durable: u64,
-    truncate: Option<Position>,
+    /// A segment is to begin at this position, if nothing was committed since.
+    begin_at: Option<Position>,
     closing: bool,
     failure: Option<Arc<Error>>,
 }
@@ -67,13 +70,13 @@ impl Queue {
     /// When the system gives no thread.
     pub fn start(log: Log, progress: Progress) -> io::Result<Self> {
         let end = log.snapshot().end().0;
-        let (segments, options) = (log.segments(), log.options().clone());
+        let (disk, segments, options) = (log.disk(), log.segments(), log.options().clone());
         let shared = Arc::new(QueueShared {
             state: Mutex::new(QueueState {
                 pending: GroupBuffer::new(),
                 next: end,
                 durable: end,
-                truncate: None,
+                begin_at: None,
                 closing: false,
                 failure: None,
             }),
@@ -86,6 +89,7 @@ impl Queue {
             .spawn(move || commit_all(log, &of_thread, &progress))?;
         Ok(Self {
             shared,
+            disk,
             segments,
             options,
             thread: Some(thread),
@@ -157,13 +161,28 @@ impl Queue {
         Ok(())
     }
 
-    /// Has the segments deleted all of whose records are before `position`, after the group being written. Where these
-    /// are all records that are durable, a new segment is begun.
-    pub fn truncate(&self, position: Position) {
+    /// Deletes the segments all of whose records are before `position`. Where these are all records that are durable,
+    /// a new segment is begun first.
+    ///
+    /// This is done on the caller's thread: the names of deleted files are synced, and no group waits for that.
+    ///
+    /// # Errors
+    /// When the file system refuses, or writing ended before.
+    pub fn truncate(&self, position: Position) -> Result<(), Error> {
         let mut state = self.shared.lock();
-        state.truncate = state.truncate.max(Some(position));
+        if state.durable <= position.0 {
+            state.begin_at = Some(position);
+            self.shared.wake.notify_one();
+        }
+        while state.begin_at.is_some() {
+            if state.failure.is_some() {
+                return Err(Error::poisoned(0));
+            }
+            let woken = self.shared.progress.wait(state);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
         drop(state);
-        self.shared.wake.notify_one();
+        log::remove_before(&self.segments, &*self.disk, position)
     }
 
     /// Returns what is committed now.
@@ -212,38 +231,50 @@ fn commit_all(mut log: Log, shared: &QueueShared, progress: &Progress) -> Log {
     let mut group = GroupBuffer::new();
     loop {
         let mut state = shared.lock();
-        while state.pending.is_empty() && state.truncate.is_none() && !state.closing {
+        while state.pending.is_empty() && state.begin_at.is_none() && !state.closing {
             let woken = shared.wake.wait(state);
             state = woken.unwrap_or_else(PoisonError::into_inner);
         }
-        if state.pending.is_empty() && state.truncate.is_none() {
+        if state.pending.is_empty() && state.begin_at.is_none() {
             return log;
         }
         group.clear();
         std::mem::swap(&mut state.pending, &mut group);
-        let (end, truncate) = (state.next, state.truncate.take());
+        let (end, begin_at) = (state.next, state.begin_at);
         drop(state);
 
-        let committed = log.commit_group(&mut group);
-        let done = committed.and_then(|_| match truncate {
-            Some(position) if position == log.snapshot().end() => {
-                log.begin_segment()?;
-                log.truncate(position)
-            }
-            Some(position) => log.truncate(position),
-            None => Ok(()),
-        });
-        let mut state = shared.lock();
-        match done {
-            Ok(()) => state.durable = end,
-            Err(error) => state.failure = Some(Arc::new(error)),
+        let committed = log.commit_group(&mut group).map(drop);
+        let failed = committed.is_err();
+        tell(shared, progress, committed, |state| state.durable = end);
+        if failed {
+            return log;
         }
-        let failed = state.failure.is_some();
-        drop(state);
-        shared.progress.notify_all();
-        progress();
+        let Some(position) = begin_at else { continue };
+        let begun = match position == log.snapshot().end() {
+            true => log.begin_segment(),
+            false => Ok(()),
+        };
+        let failed = begun.is_err();
+        tell(shared, progress, begun, |state| state.begin_at = None);
         if failed {
             return log;
         }
     }
+}
+
+/// Changes the state after success, or ends writing.
+fn tell(
+    shared: &QueueShared,
+    progress: &Progress,
+    done: Result<(), Error>,
+    change: impl FnOnce(&mut QueueState),
+) {
+    let mut state = shared.lock();
+    match done {
+        Ok(()) => change(&mut state),
+        Err(error) => state.failure = Some(Arc::new(error)),
+    }
+    drop(state);
+    shared.progress.notify_all();
+    progress();
 }

@@ -3,8 +3,8 @@
 #![allow(missing_docs, reason = "tests")]
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 
 use traceloom_log::disk::{Disk, File, Local};
 use traceloom_log::{ErrorKind, Log, Options, Queue, Record, Refused};
@@ -152,6 +152,73 @@ fn files_of_others_are_left_alone() {
     assert_eq!(records(&log), [(0, b"x".to_vec())]);
     assert!(folder.path().join("notes.txt").exists());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+/// A folder that removes nothing until it is told to.
+struct Stuck {
+    disk: Local,
+    removing: mpsc::Sender<String>,
+    released: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Disk for Stuck {
+    fn list(&self) -> std::io::Result<Vec<String>> {
+        self.disk.list()
+    }
+    fn create(&self, name: &str) -> std::io::Result<Arc<dyn File>> {
+        self.disk.create(name)
+    }
+    fn open(&self, name: &str) -> std::io::Result<Arc<dyn File>> {
+        self.disk.open(name)
+    }
+    fn rename(&self, from: &str, to: &str) -> std::io::Result<()> {
+        self.disk.rename(from, to)
+    }
+    fn remove(&self, name: &str) -> std::io::Result<()> {
+        self.removing.send(name.to_owned()).unwrap();
+        self.released.lock().unwrap().recv().unwrap();
+        self.disk.remove(name)
+    }
+    fn sync_folder(&self) -> std::io::Result<()> {
+        self.disk.sync_folder()
+    }
+}
+
+#[test]
+fn a_group_waits_for_no_segment_to_be_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (removing, removed) = mpsc::channel();
+    let (release, released) = mpsc::channel();
+    let disk = Stuck {
+        disk: Local::new(folder.path()).unwrap(),
+        removing,
+        released: Mutex::new(released),
+    };
+    let (log, _) = Log::open(Arc::new(disk), Options::default()).unwrap();
+    let queue = Queue::start(log, Box::new(|| {})).unwrap();
+    let record = Record {
+        session: 0,
+        stream: 0,
+        kind: 0,
+        bytes: b"unit",
+    };
+    let commit = || queue.wait(queue.submit(&record).unwrap()).unwrap();
+    commit();
+    std::thread::scope(|scope| {
+        let (queue, end) = (&queue, queue.durable());
+        let truncating = scope.spawn(move || queue.truncate(end).unwrap());
+        assert_eq!(removed.recv().unwrap(), format!("{:020}.seg", 1));
+        commit();
+        assert!(!truncating.is_finished());
+        release.send(()).unwrap();
+        truncating.join().unwrap();
+        assert_eq!(queue.snapshot().start(), end);
+    });
+    // Of two segments, the one that is being written stays.
+    let snapshot = queue.snapshot();
+    let numbers = snapshot.segments().map(|segment| segment.number);
+    assert_eq!(numbers.collect::<Vec<_>>(), [2]);
+    assert_eq!(records(&queue.close().unwrap()).len(), 1);
 }
 
 /// A folder whose files cannot be synced after some time.

@@ -219,8 +219,12 @@ impl Journal {
     }
 
     /// Has the log forget what is before `position`.
-    pub(crate) fn truncate(&self, position: Position) {
-        self.queue.truncate(position);
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    pub(crate) fn truncate(&self, position: Position) -> Result<(), Error> {
+        let truncated = self.queue.truncate(position);
+        truncated.map_err(|error| Error::new(format!("the log failed: {error}")))
     }
 
     /// Returns the position behind the last safe record.

@@ -4,6 +4,8 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::Advice;
+
 use super::{Disk, File};
 
 /// A folder of the machine. Files are readable by their owner alone.
@@ -101,6 +103,12 @@ impl File for LocalFile {
     fn append(&self, bytes: &[u8]) -> io::Result<()> {
         use io::Write as _;
         (&self.file).write_all(bytes)
+    }
+
+    fn begin_writing(&self) {
+        // Linux begins to write whatever part of a file is said not to be needed in memory. Where a system does not, a
+        // sync does it all.
+        let _ = rustix::fs::fadvise(&self.file, 0, None, Advice::DontNeed);
     }
 
     fn sync(&self) -> io::Result<()> {

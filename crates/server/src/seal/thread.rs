@@ -221,7 +221,6 @@ impl SealLog for SealedJournal {
     }
 
     fn truncate(&mut self, position: Position) -> Result<(), Error> {
-        self.0.truncate(position);
-        Ok(())
+        self.0.truncate(position)
     }
 }

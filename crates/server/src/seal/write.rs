@@ -13,8 +13,8 @@ use super::{SealFailure, SealLog, Sealer, failed};
 
 /// Bytes of data that are sealed before their manifests are written.
 const BATCH_BYTES: u64 = 128 << 20;
-/// Files that are written before they are synced.
-const UNSYNCED_FILES: usize = 256;
+/// Files that are written before they are synced: 16 MiB at most, because whoever syncs the log beside this may wait for them.
+const UNSYNCED_FILES: usize = 64;
 /// Chunks in a manifest after which the next revision begins a list of its own.
 const LINK_CHUNKS: usize = 4096;
 
@@ -263,6 +263,7 @@ impl<'d> NewFiles<'d> {
             created => created.map_err(io)?,
         };
         file.append(bytes).map_err(io)?;
+        file.begin_writing();
         self.unsynced.push((file, name));
         match self.unsynced.len() < UNSYNCED_FILES {
             true => Ok(()),
