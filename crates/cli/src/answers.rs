@@ -16,12 +16,21 @@ use crate::catalog;
 /// Bytes that an argument may have: Linux refuses more than 128 KiB.
 const LONGEST_ARGUMENT: usize = 100 << 10;
 
-/// Returns the command that answers.
+/// Returns the command that answers, with the rules for kinds of work that it goes by.
 ///
 /// # Errors
 /// When the program does not find itself, or the data folder cannot be read.
-pub(crate) fn command(data: &Path, question: &Question) -> io::Result<Command> {
+pub(crate) fn command(
+    data: &Path,
+    rules: Option<&Path>,
+    question: &Question,
+) -> io::Result<Command> {
     let mut command = Command::new(program()?);
+    let kinds = |command: &mut Command| {
+        if let Some(rules) = rules {
+            command.arg("--categories").arg(rules);
+        }
+    };
     match question {
         Question::Captures => drop(command.args(["captures", "ls", "--json"]).arg(data)),
         Question::Contents(id) => drop(command.args(["info", "--json"]).arg(path(data, &[*id]))),
@@ -103,6 +112,7 @@ pub(crate) fn command(data: &Path, question: &Question) -> io::Result<Command> {
                 ..query.clone()
             };
             command.args(["call", "--json"]);
+            kinds(&mut command);
             for (flag, number) in [("below", below), ("depth", depth), ("spans", spans)] {
                 if let Some(number) = number {
                     command.arg(format!("--{flag}={number}"));
@@ -118,6 +128,7 @@ pub(crate) fn command(data: &Path, question: &Question) -> io::Result<Command> {
         }
         Question::Hotspots(query) => {
             command.args(["top", "--hotspots", "--json"]);
+            kinds(&mut command);
             shaped(&mut command, data, query)?;
         }
         Question::Tree { query, least } => {
@@ -129,6 +140,7 @@ pub(crate) fn command(data: &Path, question: &Question) -> io::Result<Command> {
         }
         Question::Picture(query) => {
             command.args(["flame", "-o", "-"]);
+            kinds(&mut command);
             command.args(query.shape.upwards.then_some("--upwards"));
             shaped(&mut command, data, query)?;
         }
@@ -151,6 +163,7 @@ pub(crate) fn command(data: &Path, question: &Question) -> io::Result<Command> {
         }
         Question::Tile { query, items } => {
             command.args(["timeline", "--output", "-"]);
+            kinds(&mut command);
             command.arg(format!("--most={items}"));
             chosen(&mut command, data, query)?;
         }
@@ -173,6 +186,7 @@ pub(crate) fn command(data: &Path, question: &Question) -> io::Result<Command> {
         }
         Question::Page(page, query) => {
             command.args([page.word(), "--output", "-"]);
+            kinds(&mut command);
             if *page == Page::Flame {
                 command.arg("--html");
                 shaped(&mut command, data, query)?;

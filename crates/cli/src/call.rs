@@ -16,6 +16,7 @@ use traceloom_input::captures::{CaptureId, ChosenCaptures, DataFolder};
 use traceloom_model::SpanId;
 
 use crate::Outcome;
+use crate::categories::CategoryFlags;
 use crate::inputs::ReadFlags;
 use crate::streams::stdout;
 use crate::style::Style;
@@ -43,6 +44,8 @@ pub(crate) struct Options {
     /// The call's id, or a trace id.
     #[arg(value_name = "ID", required = true)]
     id: String,
+    #[command(flatten)]
+    categories: CategoryFlags,
     /// Leave out spans shorter than this.
     #[arg(long, value_name = "DURATION", value_parser = crate::select::duration)]
     min_duration: Option<u64>,
@@ -142,7 +145,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             depth: options.depth,
             most: options.spans,
         };
-        writeln!(out, "{}", tree.json(&part))?;
+        writeln!(out, "{}", tree.json(&part, &options.categories.rules()?))?;
     } else {
         tree.print(options, &style, &mut out)?;
     }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use traceloom_formats::{cdt, heph, tptp};
 use traceloom_input::captures::DEFAULT;
 use traceloom_server::{
-    Answers, HttpOptions, Level, Listen, LogEvent, Reload, SealRules, Stop, TlsOptions, serve,
+    HttpOptions, Level, Listen, LogEvent, Reload, SealRules, Stop, TlsOptions, serve,
 };
 
 use crate::Outcome;
@@ -18,6 +18,7 @@ use crate::args::Common;
 use crate::demo::Demo;
 use crate::serve_config::with_environment;
 use crate::serve_points::PointFlags;
+use crate::serve_views::ViewFlags;
 use crate::streams::{error_row, message, stdout};
 
 /// Collect what agents send, and lose nothing that was acknowledged.
@@ -106,6 +107,8 @@ pub(crate) struct Options {
     grace: u64,
     #[command(flatten)]
     seal: SealFlags,
+    #[command(flatten)]
+    views: ViewFlags,
     #[command(flatten)]
     log: LogFlags,
     #[command(flatten)]
@@ -387,7 +390,7 @@ fn collector(options: &Options) -> anyhow::Result<traceloom_server::Options> {
         upload_bytes: options.upload_bytes,
         input_tags: options.points.input_tags(),
         forward: options.points.forward()?,
-        answers: Some(Answers(crate::answers::command)),
+        answers: Some(options.views.answers()?),
         tenant_bytes: options
             .tenant_mib_per_minute
             .map(|mib| mib.saturating_mul(1 << 20)),
@@ -399,6 +402,7 @@ fn collector(options: &Options) -> anyhow::Result<traceloom_server::Options> {
         tls,
         log_level: options.log.log_level,
         settings: settings_json(options),
+        shown: options.views.shown()?,
     })
 }
 
@@ -463,7 +467,9 @@ fn settings(options: &Options) -> Vec<(&'static str, toml::Value)> {
         ("keep-days", options.seal.keep_days.map(number)),
         ("keep-mib", options.seal.keep_mib.map(number)),
     ];
-    let kept = kept.into_iter();
+    let views = options.views.files().into_iter();
+    let views = views.map(|(name, file)| (name, path(file)));
+    let kept = kept.into_iter().chain(views);
     let kept = kept.filter_map(|(name, value)| value.map(|value| (name, value)));
     settings.into_iter().chain(kept).collect()
 }

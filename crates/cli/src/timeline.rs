@@ -11,6 +11,7 @@ use clap::Args;
 use traceloom_analysis::timeline::{self, Timeline};
 
 use crate::Outcome;
+use crate::categories::CategoryFlags;
 use crate::inputs::ReadFlags;
 use crate::numbers::things;
 use crate::output_file;
@@ -42,6 +43,8 @@ pub(crate) struct Options {
     calls: CallFlags,
     #[command(flatten)]
     read: ReadFlags,
+    #[command(flatten)]
+    categories: CategoryFlags,
     /// Write a page that zooms, searches and measures, `.html`; `-` writes it to standard output.
     #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
     output: Option<String>,
@@ -122,6 +125,7 @@ fn page(timeline: &Timeline, doubt: &str, options: &Options, output: &str) -> an
     let first = options.read.paths.first().map_or("", String::as_str);
     let name = output_file::name_of(first);
     let title = options.title.as_deref().unwrap_or(&name);
-    let text = timeline::html(timeline, title, doubt, options.most);
+    let rules = options.categories.rules()?;
+    let text = timeline::html(timeline, &rules, (title, doubt), options.most);
     output_file::write(Path::new(output), options.force, &text)
 }

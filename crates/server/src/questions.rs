@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use traceloom_analysis::query::Query;
@@ -178,8 +179,8 @@ impl Page {
 ///
 /// A question is answered by a process of its own, so that data which nobody has looked at yet can take neither the
 /// memory nor the life of the process that receives, and a reader who goes away takes the work along.
-#[derive(Clone, Copy)]
-pub struct Answers(pub fn(&Path, &Question) -> std::io::Result<Command>);
+#[derive(Clone)]
+pub struct Answers(pub Arc<dyn Fn(&Path, &Question) -> std::io::Result<Command> + Send + Sync>);
 
 impl fmt::Debug for Answers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

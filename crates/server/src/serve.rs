@@ -307,13 +307,14 @@ impl Collector<'_> {
             bodies: http::room_for_bodies(),
             looks: http::turns_to_look(),
             data: self.options.data.clone(),
-            answers: self.options.answers,
+            answers: self.options.answers.clone(),
             send_to: send_to.into(),
             workers: http::Workers::default(),
             kept: Arc::default(),
             sessions: Arc::default(),
             is_tls: false,
             settings: Arc::new(self.options.settings.clone()),
+            shown: Arc::new(self.options.shown.clone()),
         };
         let sides = [
             (&self.options.http, http::Version::Http1),
@@ -460,7 +461,11 @@ impl Collector<'_> {
         &self,
         tell: mpsc::UnboundedSender<Told>,
     ) -> Result<Option<Arc<Forwarder>>, Error> {
-        let Some((forward, answers)) = self.options.forward.clone().zip(self.options.answers)
+        let Some((forward, answers)) = self
+            .options
+            .forward
+            .clone()
+            .zip(self.options.answers.clone())
         else {
             return Ok(None);
         };

@@ -56,6 +56,8 @@ pub struct Options {
     pub log_level: Level,
     /// The settings as an operator knows them, by name; pages show them.
     pub settings: serde_json::Value,
+    /// What pages show and go by: `categories`, the rules as their file has them, and `filters`, each with `name` and `filter`.
+    pub shown: serde_json::Value,
 }
 
 /// A listener.

@@ -134,6 +134,7 @@ fn start_of(protocol: &'static Protocol, connections: usize) -> Running {
         tls: None,
         log_level: crate::Level::Info,
         settings: serde_json::Value::Null,
+        shown: serde_json::Value::Null,
     };
     let stop = Stop::default();
     let asked = stop.clone();
@@ -249,6 +250,7 @@ fn one_collector_uses_a_folder_and_none_listens_to_other_machines() {
         tls: None,
         log_level: crate::Level::Info,
         settings: serde_json::Value::Null,
+        shown: serde_json::Value::Null,
     };
     let stop = Stop::default();
     stop.now();

@@ -56,6 +56,7 @@ fn start(data: &Path, followed: &[PathBuf]) -> Running {
         tls: None,
         log_level: Level::Info,
         settings: serde_json::Value::Null,
+        shown: serde_json::Value::Null,
     };
     let stop = Stop::default();
     let asked = stop.clone();

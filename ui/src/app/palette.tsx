@@ -3,7 +3,8 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { go } from "./address";
 import { EVERY, type Service } from "./api";
-import { useAnswer } from "./frame";
+import { type NamedFilter, ownFilters } from "./filters";
+import { useAnswer, useRead } from "./frame";
 import { type Plain, say } from "./language";
 
 const QUERIES = "traceloom.queries";
@@ -29,7 +30,7 @@ export function remember(query: string): void {
 /** Somewhere to go. */
 export interface Place {
   name: string;
-  kind: "page" | "call" | "trace" | "capture" | "service" | "query" | "find";
+  kind: "page" | "call" | "trace" | "capture" | "service" | "filter" | "query" | "find";
   to: string;
 }
 
@@ -47,7 +48,12 @@ const PAGES: readonly (readonly [name: Plain, to: string])[] = [
 ];
 
 /** Places whose name has every word; ids of calls, traces and captures lead to these. */
-export function places(words: string, services: readonly string[], asked: readonly string[]): Place[] {
+export function places(
+  words: string,
+  services: readonly string[],
+  asked: readonly string[],
+  filters: readonly NamedFilter[] = [],
+): Place[] {
   const text = words.trim();
   const found: Place[] = [];
   const [, capture, call] = /^(\d+-\d+)[: /](\d+\.\d+\.\d+|#\d+)$/.exec(text) ?? [];
@@ -58,6 +64,11 @@ export function places(words: string, services: readonly string[], asked: readon
   const all: Place[] = [
     ...PAGES.map(([name, to]) => ({ name: say(name), kind: "page" as const, to })),
     ...services.map((name) => ({ name, kind: "service" as const, to: `/calls?svc=${encodeURIComponent(name)}` })),
+    ...filters.map(({ name, filter: q }) => ({
+      name,
+      kind: "filter" as const,
+      to: `/calls?q=${encodeURIComponent(q)}`,
+    })),
     ...asked.map((q) => ({ name: q, kind: "query" as const, to: `/calls?q=${encodeURIComponent(q)}` })),
   ];
   const wanted = text.toLowerCase().split(/\s+/);
@@ -72,8 +83,9 @@ export function Palette({ close }: { close: () => void }): JSX.Element {
   const [words, setWords] = useState("");
   const [at, setAt] = useState(0);
   const { answer } = useAnswer<Service>("services");
+  const { answer: settings } = useRead<{ shown: { filters: NamedFilter[] } }>("settings");
   const names = [...new Set((answer?.rows ?? []).map(({ service }) => service))].filter(Boolean);
-  const list = places(words, names, queries());
+  const list = places(words, names, queries(), [...(settings?.shown.filters ?? []), ...ownFilters()]);
   useEffect(() => {
     if (!dialog.current?.open) dialog.current?.showModal();
   }, []);

@@ -7,10 +7,12 @@ import { type Listener, Problem } from "./api";
 import { Copied, Said, useAnswer, useRead } from "./frame";
 import { chooseLanguage, chosenLanguage, known, LANGUAGES, type Language, type Plain, say } from "./language";
 import { change, end, type Session } from "./session";
+import { Filters, Kinds, type Shown } from "./settings_views";
 import { isLocalTime, moment, switchZone } from "./times";
 
 interface Settings {
   settings: Record<string, string | number | boolean>;
+  shown: Shown;
   requires_token: boolean;
   data: string;
   version: string;
@@ -191,7 +193,9 @@ export function SettingsPage({ address }: { address: Address }): JSX.Element {
   const days = settings?.settings["keep-days"];
   const mib = settings?.settings["keep-mib"];
   const rest = Object.entries(settings?.settings ?? {}).filter(
-    ([name]) => !LISTENERS.some(([listener]) => listener === name) && !["keep-days", "keep-mib"].includes(name),
+    ([name]) =>
+      !LISTENERS.some(([listener]) => listener === name) &&
+      !["keep-days", "keep-mib", "categories", "filters"].includes(name),
   );
   const asFile = (value: string | number | boolean) =>
     typeof value === "string" && !value.startsWith("[") ? `"${value}"` : String(value);
@@ -220,6 +224,8 @@ export function SettingsPage({ address }: { address: Address }): JSX.Element {
               </Fixed>
             </p>
           </section>
+          <Filters filters={settings.shown.filters} file={String(settings.settings.filters ?? "")} />
+          <Kinds rules={settings.shown.categories} file={String(settings.settings.categories ?? "")} />
           <section class="blk">
             <h2 class="h">
               {say("settings.file")} <small>traceloom serve --config FILE</small>

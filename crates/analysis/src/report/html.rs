@@ -145,7 +145,9 @@ impl Sections {
             sections.add("timeline", "Timeline", "", true, |out| {
                 paragraph(out, &about(report.timeline));
             });
-            sections.parts.push(part(report.timeline, MOST_ITEMS));
+            sections
+                .parts
+                .push(part(report.timeline, report.categories, MOST_ITEMS));
         }
         let has_statements = !findings.statements.is_empty();
         sections.add(

@@ -39,7 +39,12 @@ pub(super) struct Room {
 }
 
 /// Writes what a page says in words, and returns its times.
-pub(super) fn write(out: &mut String, timeline: &Timeline, room: Room) -> Bits {
+pub(super) fn write(
+    out: &mut String,
+    timeline: &Timeline,
+    categories: &Categories,
+    room: Room,
+) -> Bits {
     let (start, end) = timeline.times().unwrap_or((0, 0));
     let fold = Fold::of(timeline, room.items);
     let details = Lists::choose(timeline, room.details);
@@ -74,7 +79,7 @@ pub(super) fn write(out: &mut String, timeline: &Timeline, room: Room) -> Bits {
         data.value("lists", details.lists);
         data.value("lists_left_out", details.left_out);
         data.texts("texts", details.texts.iter());
-        names(data, timeline);
+        names(data, timeline, categories);
         sources(data, timeline);
         tracks(data, timeline);
         rows(data, timeline, &counts);
@@ -83,13 +88,12 @@ pub(super) fn write(out: &mut String, timeline: &Timeline, room: Room) -> Bits {
     bits
 }
 
-fn names(data: &mut Object<'_>, timeline: &Timeline) {
+fn names(data: &mut Object<'_>, timeline: &Timeline, categories: &Categories) {
     let names = &timeline.names.texts;
     data.texts("names", names.iter());
-    let categories = Categories::default();
     data.texts("categories", categories.names().iter());
     let symbols: Vec<Symbol> = names.iter().map(Symbol::named).collect();
-    let own = OwnCode::find(symbols.iter().map(|symbol| (symbol, 1)), &categories);
+    let own = OwnCode::find(symbols.iter().map(|symbol| (symbol, 1)), categories);
     data.texts("own_packages", own.packages().iter());
     let kind = |symbol: &Symbol| match categories.of(&symbol.name) {
         Some(category) => i64::try_from(category).unwrap_or(-1),

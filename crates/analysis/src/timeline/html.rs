@@ -3,6 +3,7 @@
 use super::bits::Bits;
 use super::data::{Room, write};
 use super::{Source, Timeline};
+use crate::hotspots::Categories;
 use crate::page::{Heading, TIMELINE, fill, page};
 use crate::{MeasureUnit, amount, grouped};
 
@@ -16,10 +17,15 @@ const DETAILS: usize = 8;
 
 /// Writes the page of `timeline` with at most about `most` items drawn one by one.
 ///
-/// An item takes about ten bytes of the page and some 40 of the browser's memory. Of more items the shortest ones are
+/// Kinds of work are those of `categories`; what is in doubt stands behind the title. An item takes about ten bytes of the page and some 40 of the browser's memory. Of more items the shortest ones are
 /// drawn together, and say how many they are; counts and totals of tracks are those of all.
 #[must_use]
-pub fn html(timeline: &Timeline, title: &str, doubt: &str, most: usize) -> String {
+pub fn html(
+    timeline: &Timeline,
+    categories: &Categories,
+    (title, doubt): (&str, &str),
+    most: usize,
+) -> String {
     let mut about = about(timeline);
     if !doubt.is_empty() {
         about += " · ";
@@ -30,11 +36,11 @@ pub fn html(timeline: &Timeline, title: &str, doubt: &str, most: usize) -> Strin
         about: &about,
         class: "whole",
     };
-    page(heading, TIMELINE, &[part(timeline, most)])
+    page(heading, TIMELINE, &[part(timeline, categories, most)])
 }
 
 /// The timeline as a part of a page, with at most about `most` items drawn one by one.
-pub(crate) fn part(timeline: &Timeline, most: usize) -> String {
+pub(crate) fn part(timeline: &Timeline, categories: &Categories, most: usize) -> String {
     let mut markup = String::new();
     let room = Room {
         items: most,
@@ -42,7 +48,7 @@ pub(crate) fn part(timeline: &Timeline, most: usize) -> String {
     };
     let mut bits = Bits::default();
     fill(&mut markup, MARKUP, |out, name| match name {
-        "data" => bits = write(out, timeline, room),
+        "data" => bits = write(out, timeline, categories, room),
         "bits" => bits.write_blocks(out),
         _ => {}
     });

@@ -58,9 +58,8 @@ fn n_below(places: &[PrintedSpan]) -> Vec<usize> {
 }
 
 impl PrintedTree<'_> {
-    pub(super) fn json(&self, wanted: &SpansWanted) -> Value {
+    pub(super) fn json(&self, wanted: &SpansWanted, categories: &Categories) -> Value {
         let places = self.walk();
-        let categories = Categories::default();
         let shapes = places.iter().map(|place| {
             let span = self.span(place.row);
             let name = span.as_ref().map(|span| self.name(span, true));

@@ -1,10 +1,16 @@
 // Who may look: login, tokens and settings; and what every page has: the palette, keys, theme, zone, back and forward.
 import assert from 'node:assert/strict';
-import { accessible, browse, json, serve, traceloom } from './browser.mjs';
+import { writeFileSync } from 'node:fs';
+import { accessible, browse, file, json, serve, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 const status = async (origin, token) => (await fetch(`${origin}/api/v1/captures`, { headers: token ? { authorization: `Bearer ${token}` } : {} })).status;
 const token = (data, name, ...rights) => /tl_[0-9a-f]+/.exec(traceloom('token', 'add', name, '--data', data, ...rights.flatMap((right) => ['--right', right])))[0];
+
+// Kinds of work of the operator's own, and filters for everybody.
+const rules = `shop com.acme.\n${traceloom('top', '--categories', 'default', shop)}`;
+writeFileSync(file('kinds.txt'), rules);
+writeFileSync(file('filters.txt'), '# of the shop\nlong ones = duration > 1s\nof the shop = com.acme\n');
 
 await serve(async ({ cdt, origin, data }) => {
   const [reader, writer] = [token(data, 'reader', 'read'), token(data, 'writer', 'read', 'write', 'upload')];
@@ -27,7 +33,7 @@ await serve(async ({ cdt, origin, data }) => {
     const { settings, tokens } = await (await page.request.get(`${origin}/api/v1/settings`)).json();
     for (const [name, value] of Object.entries(settings)) {
       const written = typeof value === 'string' && !value.startsWith('[') ? `"${value}"` : String(value);
-      assert.ok((await page.locator('pre').textContent()).split('\n').includes(`${name} = ${written}`), name);
+      assert.ok((await page.locator('pre:not(.long)').textContent()).split('\n').includes(`${name} = ${written}`), name);
     }
     assert.deepEqual(await page.locator('section', { hasText: 'Tokens' }).locator('tbody .s').allTextContents(), tokens.map(({ name }) => name));
     await page.getByText('The token may read, not write.').waitFor();
@@ -63,6 +69,29 @@ await serve(async ({ cdt, origin, data }) => {
     assert.equal(await status(origin, made), 401);
     assert.equal(traceloom('token', 'ls', '--data', data).includes('guest'), false);
 
+    // What pages go by: the operator's files are shown as they are, and answers go by them; this browser has filters of its own.
+    await page.goto(`${origin}/settings`);
+    const kinds = page.locator('section', { has: page.getByRole('heading', { name: 'Kinds of work' }) });
+    assert.equal(await kinds.locator('pre').textContent(), rules.trim());
+    const own = json('top', '--hotspots', '--categories', file('kinds.txt'), data, '--json');
+    const answered = (await (await page.request.get(`${origin}/api/v1/hotspots`)).json()).rows;
+    assert.deepEqual(answered, own);
+    assert.ok(JSON.stringify(own).includes('"shop"'));
+    const filters = page.locator('section', { has: page.getByRole('heading', { name: 'Filters' }) });
+    assert.deepEqual(await filters.locator('tbody code').allTextContents(), ['duration > 1s', 'com.acme']);
+    await filters.getByRole('textbox').fill('short = duration < 1ms\nbroken = duration >');
+    await filters.getByRole('button', { name: 'Save' }).click();
+    await filters.getByText(/^broken: /).waitFor();
+    await filters.getByRole('textbox').fill('short = duration < 1ms');
+    await filters.getByRole('button', { name: 'Save' }).click();
+    await filters.getByText('Saved.').waitFor();
+    await page.reload();
+    assert.equal(await filters.getByRole('textbox').inputValue(), 'short = duration < 1ms');
+    await accessible(page, 'Settings, filters');
+    await filters.getByRole('link', { name: 'long ones' }).click();
+    const long = json('calls', data, '--overview', '--json', '--filter', 'duration > 1s')[0];
+    await page.getByText(`${long.calls} calls, `).waitFor();
+
     // Files are sent in the name of the session.
     await page.goto(`${origin}/captures`);
     await page.locator('input[type=file]').first().setInputFiles({ name: 'a.folded', mimeType: 'text/plain', buffer: Buffer.from('main 1\n') });
@@ -77,7 +106,11 @@ await serve(async ({ cdt, origin, data }) => {
     };
     await go('slow', 'Slowest calls');
     await page.waitForURL(/sort=-duration/);
-    await go('shop', 'shop');
+    for (const [name, filter] of [['of the shop', 'com.acme'], ['short', 'duration < 1ms']]) {
+      await go(name, name);
+      await page.waitForURL((url) => url.searchParams.get('q') === filter);
+    }
+    await go('shop', /^shop/);
     await page.waitForURL(/svc=shop/);
     const [call] = json('calls', data, '--json', '--sort=-duration');
     await go(`${call.capture.id}:${call.capture.call}`, call.capture.call);
@@ -116,5 +149,5 @@ await serve(async ({ cdt, origin, data }) => {
     const minutes = (text) => Number(text.slice(-12, -10)) * 60 + Number(text.slice(-9, -7));
     assert.equal((minutes(await first()) - minutes(utc) + 1440) % 1440, 330);
     await accessible(page, 'Calls, local');
-  }, { origin, asked: [401, 403], timezoneId: 'Asia/Kolkata', viewport: { width: 1440, height: 900 } });
-}, '--require-token', '--keep-days', '7', '--tptp', '127.0.0.1:0');
+  }, { origin, asked: [400, 401, 403], timezoneId: 'Asia/Kolkata', viewport: { width: 1440, height: 900 } });
+}, '--require-token', '--keep-days', '7', '--tptp', '127.0.0.1:0', '--categories', file('kinds.txt'), '--filters', file('filters.txt'));

@@ -112,6 +112,8 @@ pub(crate) struct Http {
     pub(crate) is_tls: bool,
     /// How the collector is set, by the names of flags.
     pub(crate) settings: Arc<serde_json::Value>,
+    /// What pages show and go by.
+    pub(crate) shown: Arc<serde_json::Value>,
     /// What `traceloom send` takes for each listener of sessions, by the protocol's name.
     pub(crate) send_to: Arc<[(&'static str, String)]>,
 }

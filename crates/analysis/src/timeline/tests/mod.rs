@@ -226,7 +226,12 @@ fn waits_pauses_events_and_samples_have_rows_of_their_own() {
     assert_eq!(stack.collect::<Vec<_>>(), [("stack", "read\nrun")]);
     let name = timeline.items.name[sample.start] as usize;
     assert_eq!(timeline.names.texts[name], "read");
-    let page = html(&timeline, "made", "", 100);
+    let page = html(
+        &timeline,
+        &crate::hotspots::Categories::default(),
+        ("made", ""),
+        100,
+    );
     assert_eq!(page.matches("read\\u000arun").count(), 1);
     let totals = timeline.totals();
     let waits = WaitKind::ALL.map(|kind| {

@@ -4,6 +4,7 @@ use traceloom_model::{AttrKeyId, Attribute, AttributeKey, SpanRow, SpanStatus, V
 
 use super::super::html;
 use super::Made;
+use crate::hotspots::Categories;
 
 /// Reads the numbers of a page back.
 struct Reader<'b>(std::slice::Iter<'b, u8>);
@@ -107,7 +108,7 @@ fn a_page_holds_times_of_64_bits_exactly() {
     for time in times {
         made.span(main, time, None);
     }
-    let page = html(&made.timeline(), "far", "", 100);
+    let page = html(&made.timeline(), &Categories::default(), ("far", ""), 100);
     let held: Vec<_> = items(&page, &counts(&page))
         .into_iter()
         .map(|(start, end, ..)| (start, end))
@@ -129,7 +130,7 @@ fn a_page_without_room_draws_the_shortest_together() {
     // A part of the whole as long as all spans, so that they may be joined.
     made.event("late", Some(main), 40_000_000, None);
     let timeline = made.timeline();
-    let page = html(&timeline, "many", "", 10);
+    let page = html(&timeline, &Categories::default(), ("many", ""), 10);
     assert!(page.contains("\"all\":false"));
     let items = items(&page, &counts(&page));
     let long = items
@@ -140,7 +141,7 @@ fn a_page_without_room_draws_the_shortest_together() {
     // Every span and the event stand somewhere.
     assert_eq!(items.iter().map(|item| item.3).sum::<u64>(), 1_001);
     assert_eq!(value(&page, "spans"), "1000");
-    let whole = html(&timeline, "many", "", 5_000);
+    let whole = html(&timeline, &Categories::default(), ("many", ""), 5_000);
     assert!(whole.contains("\"all\":true"));
 }
 
@@ -160,7 +161,7 @@ fn hostile_names_stay_names() {
         ..SpanRow::call(id, track, function, 0, 1)
     });
     let title = hostile.replace('\u{2028}', "");
-    let page = html(&made.timeline(), &title, "", 100);
+    let page = html(&made.timeline(), &Categories::default(), (&title, ""), 100);
     assert!(!page.contains("<img") && !page.contains("<!--") && !page.contains('\u{2028}'));
     assert_eq!(page.matches("</script>").count(), 3);
     assert_eq!(items(&page, &counts(&page)), [(0, 1, 2 | 16, 1)]);
@@ -185,7 +186,7 @@ fn attributes_are_those_of_the_longest_spans_while_there_is_room() {
         start += 2_000;
     }
     // Eight bytes for each of a hundred items: two of three lists.
-    let page = html(&made.timeline(), "sql", "", 100);
+    let page = html(&made.timeline(), &Categories::default(), ("sql", ""), 100);
     assert!(page.contains("1000 xxx") && page.contains("100 xxx") && !page.contains("10 xxx"));
     assert!(page.contains("\"lists\":2,\"lists_left_out\":1"));
 }

@@ -136,7 +136,7 @@ async fn begun(http: &Http, question: &Question) -> Result<Running, Response> {
             &detail,
         )
     };
-    let Some(answers) = http.answers else {
+    let Some(answers) = &http.answers else {
         let detail = json!({"detail": "this collector only receives"});
         return Err(problem(
             StatusCode::NOT_FOUND,

@@ -40,7 +40,7 @@ pub(super) async fn listeners(State(http): State<Arc<Http>>) -> Response {
 /// How the collector is set, and who has tokens. Tokens themselves are stored nowhere.
 #[utoipa::path(
     get, path = "/api/v1/settings", tag = "collector",
-    responses((status = 200, description = "`settings`, an object by the names of flags, and `tokens`: `name`, `rights`, `tenants`, `created_ns`", body = Value)),
+    responses((status = 200, description = "`settings`, an object by the names of flags, `shown`: `categories`, the rules of kinds of work as their file has them, and `filters` with `name` and `filter`; and `tokens`: `name`, `rights`, `tenants`, `created_ns`", body = Value)),
 )]
 pub(super) async fn settings(State(http): State<Arc<Http>>) -> Response {
     let tokens = http.tokens.list().into_iter().map(|token| {
@@ -55,6 +55,7 @@ pub(super) async fn settings(State(http): State<Arc<Http>>) -> Response {
     let tokens: Vec<_> = tokens.collect();
     let body = json!({
         "settings": *http.settings,
+        "shown": *http.shown,
         "requires_token": http.requires_token,
         "data": http.data.display().to_string(),
         "version": env!("CARGO_PKG_VERSION"),
