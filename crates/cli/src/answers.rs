@@ -1,7 +1,8 @@
 //! Which command of this program answers a question about a data folder.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,177 +26,87 @@ pub(crate) fn command(
     rules: Option<&Path>,
     question: &Question,
 ) -> io::Result<Command> {
-    let mut command = Command::new(program()?);
-    let kinds = |command: &mut Command| {
-        if let Some(rules) = rules {
-            command.arg("--categories").arg(rules);
-        }
+    let mut line = CommandLine {
+        command: Command::new(program()?),
+        data,
+        rules,
     };
     match question {
-        Question::Captures => drop(command.args(["captures", "ls", "--json"]).arg(data)),
-        Question::Contents(id) => drop(command.args(["info", "--json"]).arg(path(data, &[*id]))),
-        Question::Notes(id) => drop(command.args(["check", "--json"]).arg(path(data, &[*id]))),
-        Question::Bytes(place) => {
-            command.arg("dump").arg(format!("--hex={}", place.n));
-            within(&mut command, data, place);
-        }
-        Question::Records(place) => {
-            command
-                .args(["dump", "--resolve"])
-                .arg(format!("-n={}", place.n));
-            within(&mut command, data, place);
-        }
-        Question::Original { id, part } => {
-            command.args(["export", "-o", "-", "--data"]).arg(data);
-            command.arg(match part {
-                None => id.to_string(),
-                Some(part) => format!("{id}/{part}"),
-            });
-        }
-        Question::Points(posts) => {
-            command.args(["export", "--points", "-o", "-", "--data"]);
-            command.arg(data).args(posts.iter().map(PostId::to_string));
-        }
-        Question::Converted { id, to } => {
-            command.arg("convert").arg(format!("--to={to}"));
-            command.args(["-o", "-"]).arg(path(data, &[*id]));
-        }
-        Question::Losses { id, to } => {
-            command.args(["convert", "--json"]);
-            command.arg(format!("--to={to}"));
-            command.args(["--force", "-o", "/dev/null"]);
-            command.arg(path(data, &[*id]));
-        }
+        Question::Captures => line.words(["captures", "ls", "--json"]).data(),
+        Question::Contents(id) => line.words(["info", "--json"]).capture(*id),
+        Question::Notes(id) => line.words(["check", "--json"]).capture(*id),
+        Question::Bytes(place) => line.words(["dump"]).flag("hex", place.n).within(place),
+        Question::Records(place) => line
+            .words(["dump", "--resolve"])
+            .rows(place.n)
+            .within(place),
+        Question::Original { id, part } => line.original(*id, part.as_deref()),
+        Question::Points(posts) => line.points(posts),
+        Question::Converted { id, to } => line.convert(to).words(["-o", "-"]).capture(*id),
+        Question::Losses { id, to } => line
+            .convert(to)
+            .words(["--json", "--force", "-o", "/dev/null"])
+            .capture(*id),
         Question::Processed {
             trace,
             span,
             content,
-        } => {
-            command.arg("export").arg(match content {
-                ProcessedContent::Metadata => "--processed=metadata",
-                ProcessedContent::Tree => "--processed=tree",
-                ProcessedContent::Statistics => "--processed=stats",
-            });
-            command.args(trace.map(|trace| format!("--trace={trace:032x}")));
-            command.args(span.map(|span| format!("--span={span:016x}")));
-            command.args(["-o", "-", "--data"]).arg(data);
-        }
-        Question::Calls(query) => {
-            command.args(["calls", "--json", "--page"]);
-            command.arg(format!("-n={}", query.rows));
-            listed(&mut command, query);
-            chosen(&mut command, data, query)?;
-        }
-        Question::CallsCsv(query) => {
-            command.args(["calls", "--csv", "-n=0"]);
-            listed(&mut command, query);
-            chosen(&mut command, data, query)?;
-        }
-        Question::CallsOverview(query) => {
-            command.args(["calls", "--overview", "--json"]);
-            chosen(&mut command, data, query)?;
-        }
-        Question::CallGroups { query, by } => {
-            command.args(["calls", "--json"]).arg(format!("--by={by}"));
-            command.arg(format!("-n={}", query.rows));
-            chosen(&mut command, data, query)?;
-        }
+        } => line.processed(*trace, *span, *content),
+        Question::Calls(query) => line
+            .words(["calls", "--json", "--page"])
+            .rows(query.rows)
+            .listed(query)
+            .chosen(query)?,
+        Question::CallsCsv(query) => line
+            .words(["calls", "--csv", "-n=0"])
+            .listed(query)
+            .chosen(query)?,
+        Question::CallsOverview(query) => line
+            .words(["calls", "--overview", "--json"])
+            .chosen(query)?,
+        Question::CallGroups { query, by } => line
+            .words(["calls", "--json"])
+            .flag("by", by)
+            .rows(query.rows)
+            .chosen(query)?,
         Question::Call {
             query,
             id,
             below,
             depth,
             spans,
-        } => {
-            let read = Query {
-                filter: String::new(),
-                ..query.clone()
-            };
-            command.args(["call", "--json"]);
-            kinds(&mut command);
-            for (flag, number) in [("below", below), ("depth", depth), ("spans", spans)] {
-                if let Some(number) = number {
-                    command.arg(format!("--{flag}={number}"));
-                }
-            }
-            chosen(&mut command, data, &read)?;
-            command.arg("--").arg(id);
-        }
-        Question::Functions(query) => {
-            command.args(["top", "--json"]);
-            command.arg(format!("-n={}", query.rows));
-            shaped(&mut command, data, query)?;
-        }
-        Question::Hotspots(query) => {
-            command.args(["top", "--hotspots", "--json"]);
-            kinds(&mut command);
-            shaped(&mut command, data, query)?;
-        }
-        Question::Tree { query, least } => {
-            command.args(["tree", "--json"]);
-            let (whole, rest) = (least / 100, least % 100);
-            command.arg(format!("--min-percent={whole}.{rest:02}"));
-            command.args(query.shape.upwards.then_some("--bottom-up"));
-            shaped(&mut command, data, query)?;
-        }
-        Question::Picture(query) => {
-            command.args(["flame", "-o", "-"]);
-            kinds(&mut command);
-            command.args(query.shape.upwards.then_some("--upwards"));
-            shaped(&mut command, data, query)?;
-        }
-        Question::FlameJson(query) => {
-            command.args(["convert", "--to=flamegraph-json", "-o", "-"]);
-            if let Some(value) = &query.shape.value {
-                command.arg(format!("--value={value}"));
-            }
-            chosen(&mut command, data, query)?;
-        }
-        Question::Difference(query) => {
-            command.args(["diff", "--json"]);
-            compared(&mut command, data, query)?;
-        }
-        Question::Tracks { query, columns } => {
-            command.args(["timeline", "--json"]);
-            command.arg(format!("--columns={columns}"));
-            command.arg(format!("-n={}", query.rows));
-            chosen(&mut command, data, query)?;
-        }
-        Question::Tile { query, items } => {
-            command.args(["timeline", "--output", "-"]);
-            kinds(&mut command);
-            command.arg(format!("--most={items}"));
-            chosen(&mut command, data, query)?;
-        }
-        Question::Metrics(query) => {
-            command.args(["metrics", "--json"]);
-            chosen(&mut command, data, query)?;
-        }
-        Question::Monitors(query) => {
-            command.args(["monitors", "--json"]);
-            command.arg(format!("-n={}", query.rows));
-            chosen(&mut command, data, query)?;
-        }
-        Question::Objects(query) => {
-            command.args(["objects", "--json"]);
-            chosen(&mut command, data, query)?;
-        }
-        Question::Page(Page::Diff, query) => {
-            command.args(["diff", "--html", "--output", "-"]);
-            compared(&mut command, data, query)?;
-        }
-        Question::Page(page, query) => {
-            command.args([page.word(), "--output", "-"]);
-            kinds(&mut command);
-            if *page == Page::Flame {
-                command.arg("--html");
-                shaped(&mut command, data, query)?;
-            } else {
-                chosen(&mut command, data, query)?;
-            }
-        }
+        } => line.call(query, id, [*below, *depth, *spans])?,
+        Question::Functions(query) => line
+            .words(["top", "--json"])
+            .rows(query.rows)
+            .shaped(query)?,
+        Question::Hotspots(query) => line
+            .words(["top", "--hotspots", "--json"])
+            .kinds()
+            .shaped(query)?,
+        Question::Tree { query, least } => line.tree(query, *least)?,
+        Question::Picture(query) => line.picture(query)?,
+        Question::FlameJson(query) => line.flame_json(query)?,
+        Question::Difference(query) => line.words(["diff", "--json"]).compared(query)?,
+        Question::Tracks { query, columns } => line
+            .words(["timeline", "--json"])
+            .flag("columns", columns)
+            .rows(query.rows)
+            .chosen(query)?,
+        Question::Tile { query, items } => line
+            .words(["timeline", "--output", "-"])
+            .kinds()
+            .flag("most", items)
+            .chosen(query)?,
+        Question::Metrics(query) => line.words(["metrics", "--json"]).chosen(query)?,
+        Question::Monitors(query) => line
+            .words(["monitors", "--json"])
+            .rows(query.rows)
+            .chosen(query)?,
+        Question::Objects(query) => line.words(["objects", "--json"]).chosen(query)?,
+        Question::Page(page, query) => line.page(*page, query)?,
     };
-    Ok(command)
+    Ok(line.command)
 }
 
 /// Returns this program, by a name that stays true when another version takes the place of its file.
@@ -207,94 +118,217 @@ pub(crate) fn program() -> io::Result<PathBuf> {
     }
 }
 
-/// Adds where `dump` begins.
-fn within(command: &mut Command, data: &Path, place: &PartOf) {
-    command.arg("--json").arg(format!("--start={}", place.at));
-    command.arg(format!("--part={}", place.part));
-    command.arg(path(data, &[place.id]));
+/// A command of this program about a data folder, in the making.
+struct CommandLine<'d> {
+    command: Command,
+    data: &'d Path,
+    /// The file of rules for kinds of work.
+    rules: Option<&'d Path>,
 }
 
-/// Adds the order and the columns of a list of calls.
-fn listed(command: &mut Command, query: &Query) {
-    command.arg(format!("--sort={}", query.sort));
-    if let Some(after) = &query.after {
-        command.arg(format!("--after={after}"));
+impl CommandLine<'_> {
+    /// Adds the parts of a capture as its sender sent them.
+    fn original(&mut self, id: CaptureId, part: Option<&str>) -> &mut Self {
+        let name = match part {
+            None => id.to_string(),
+            Some(part) => format!("{id}/{part}"),
+        };
+        self.words(["export", "-o", "-", "--data"])
+            .data()
+            .words([name])
     }
-    if !query.columns.is_empty() {
-        command.arg(format!("--columns={}", query.columns.join(",")));
-    }
-}
 
-/// Adds the filter and the stretch of time.
-fn filtered(command: &mut Command, query: &Query) {
-    if !query.filter.is_empty() {
-        command.arg(format!("--filter={}", query.filter));
+    fn points(&mut self, posts: &[PostId]) -> &mut Self {
+        self.words(["export", "--points", "-o", "-", "--data"])
+            .data()
+            .words(posts.iter().map(PostId::to_string))
     }
-    for (flag, time) in [("since", query.from), ("until", query.to)] {
-        if let Some(ns) = time {
-            command.arg(format!("--{flag}={ns}"));
+
+    fn convert(&mut self, to: &str) -> &mut Self {
+        self.words(["convert"]).flag("to", to)
+    }
+
+    fn processed(
+        &mut self,
+        trace: Option<u128>,
+        span: Option<u64>,
+        content: ProcessedContent,
+    ) -> &mut Self {
+        let content = match content {
+            ProcessedContent::Metadata => "metadata",
+            ProcessedContent::Tree => "tree",
+            ProcessedContent::Statistics => "stats",
+        };
+        self.words(["export"])
+            .flag("processed", content)
+            .flag_of("trace", trace.map(|trace| format!("{trace:032x}")))
+            .flag_of("span", span.map(|span| format!("{span:016x}")))
+            .words(["-o", "-", "--data"])
+            .data()
+    }
+
+    fn call(
+        &mut self,
+        query: &Query,
+        id: &str,
+        [below, depth, spans]: [Option<usize>; 3],
+    ) -> io::Result<&mut Self> {
+        // A call is found by its id: a filter might leave it out.
+        let unfiltered = Query {
+            filter: String::new(),
+            ..query.clone()
+        };
+        let line = self
+            .words(["call", "--json"])
+            .kinds()
+            .flag_of("below", below)
+            .flag_of("depth", depth)
+            .flag_of("spans", spans)
+            .chosen(&unfiltered)?;
+        Ok(line.words(["--", id]))
+    }
+
+    fn tree(&mut self, query: &Query, least: u32) -> io::Result<&mut Self> {
+        let (whole, rest) = (least / 100, least % 100);
+        self.words(["tree", "--json"])
+            .flag("min-percent", format_args!("{whole}.{rest:02}"))
+            .words(query.shape.upwards.then_some("--bottom-up"))
+            .shaped(query)
+    }
+
+    fn picture(&mut self, query: &Query) -> io::Result<&mut Self> {
+        self.words(["flame", "-o", "-"])
+            .kinds()
+            .words(query.shape.upwards.then_some("--upwards"))
+            .shaped(query)
+    }
+
+    fn flame_json(&mut self, query: &Query) -> io::Result<&mut Self> {
+        self.convert("flamegraph-json")
+            .words(["-o", "-"])
+            .flag_of("value", query.shape.value.as_ref())
+            .chosen(query)
+    }
+
+    fn page(&mut self, page: Page, query: &Query) -> io::Result<&mut Self> {
+        let line = self.words([page.word(), "--output", "-"]);
+        match page {
+            Page::Diff => line.words(["--html"]).compared(query),
+            Page::Flame => line.kinds().words(["--html"]).shaped(query),
+            Page::Report | Page::Timeline => line.kinds().chosen(query),
         }
     }
-}
 
-/// Adds what a query chooses: the path, the filter, the stretch of time.
-fn chosen(command: &mut Command, data: &Path, query: &Query) -> io::Result<()> {
-    filtered(command, query);
-    command.arg(paths(data, query)?);
-    Ok(())
-}
-
-/// Adds the shape of a tree.
-fn shape(command: &mut Command, query: &Query) {
-    let shape = &query.shape;
-    if let Some(value) = &shape.value {
-        command.arg(format!("--value={value}"));
+    /// Adds the data folder.
+    fn data(&mut self) -> &mut Self {
+        self.command.arg(self.data);
+        self
     }
-    for (flag, pattern) in [
-        ("focus", &shape.focus),
-        ("ignore", &shape.ignore),
-        ("hide", &shape.hide),
-    ] {
-        if let Some(pattern) = pattern {
-            command.arg(format!("--{flag}={pattern}"));
+
+    /// Adds the path of a capture.
+    fn capture(&mut self, id: CaptureId) -> &mut Self {
+        self.command.arg(path(self.data, &[id]));
+        self
+    }
+
+    /// Adds the rules for kinds of work.
+    fn kinds(&mut self) -> &mut Self {
+        if let Some(rules) = self.rules {
+            self.command.arg("--categories").arg(rules);
+        }
+        self
+    }
+
+    fn words(&mut self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> &mut Self {
+        self.command.args(words);
+        self
+    }
+
+    fn flag(&mut self, name: &str, value: impl Display) -> &mut Self {
+        self.command.arg(format!("--{name}={value}"));
+        self
+    }
+
+    fn flag_of(&mut self, name: &str, value: Option<impl Display>) -> &mut Self {
+        match value {
+            Some(value) => self.flag(name, value),
+            None => self,
         }
     }
-}
 
-/// Adds what a query chooses and its shape.
-fn shaped(command: &mut Command, data: &Path, query: &Query) -> io::Result<()> {
-    shape(command, query);
-    match query.shape.by.as_deref() {
-        None => {}
-        Some("thread") => drop(command.arg("--by=thread")),
-        Some(dimension) => drop(command.arg(format!("--dimension={dimension}"))),
+    /// Adds how many rows there may be.
+    fn rows(&mut self, most: usize) -> &mut Self {
+        self.words([format!("-n={most}")])
     }
-    chosen(command, data, query)
-}
 
-/// Adds two sides: what a query is compared with, and what it chooses.
-fn compared(command: &mut Command, data: &Path, query: &Query) -> io::Result<()> {
-    shape(command, query);
-    filtered(command, query);
-    let shape = &query.shape;
-    for (flag, time) in [
-        ("base-since", shape.base_from),
-        ("base-until", shape.base_to),
-    ] {
-        if let Some(ns) = time {
-            command.arg(format!("--{flag}={ns}"));
+    /// Adds where `dump` begins.
+    fn within(&mut self, place: &PartOf) -> &mut Self {
+        self.words(["--json"])
+            .flag("start", place.at)
+            .flag("part", &place.part)
+            .capture(place.id)
+    }
+
+    /// Adds the order and the columns of a list of calls.
+    fn listed(&mut self, query: &Query) -> &mut Self {
+        let columns = (!query.columns.is_empty()).then(|| query.columns.join(","));
+        self.flag("sort", &query.sort)
+            .flag_of("after", query.after.as_ref())
+            .flag_of("columns", columns)
+    }
+
+    /// Adds the filter and the stretch of time.
+    fn filtered(&mut self, query: &Query) -> &mut Self {
+        let filter = (!query.filter.is_empty()).then_some(&query.filter);
+        self.flag_of("filter", filter)
+            .flag_of("since", query.from)
+            .flag_of("until", query.to)
+    }
+
+    /// Adds what a query chooses: the path, the filter, the stretch of time.
+    fn chosen(&mut self, query: &Query) -> io::Result<&mut Self> {
+        let paths = paths(self.data, query)?;
+        Ok(self.filtered(query).words([paths]))
+    }
+
+    /// Adds the shape of a tree.
+    fn shape(&mut self, query: &Query) -> &mut Self {
+        let shape = &query.shape;
+        self.flag_of("value", shape.value.as_ref())
+            .flag_of("focus", shape.focus.as_ref())
+            .flag_of("ignore", shape.ignore.as_ref())
+            .flag_of("hide", shape.hide.as_ref())
+    }
+
+    /// Adds what a query chooses and its shape.
+    fn shaped(&mut self, query: &Query) -> io::Result<&mut Self> {
+        self.shape(query);
+        match query.shape.by.as_deref() {
+            None => self,
+            Some("thread") => self.flag("by", "thread"),
+            Some(dimension) => self.flag("dimension", dimension),
         }
+        .chosen(query)
     }
-    let mut before = query.clone();
-    if shape.base_from.is_some() || shape.base_to.is_some() {
-        before.from = shape.base_from;
+
+    /// Adds two sides: what a query is compared with, and what it chooses.
+    fn compared(&mut self, query: &Query) -> io::Result<&mut Self> {
+        let shape = &query.shape;
+        let mut before = query.clone();
+        if shape.base_from.is_some() || shape.base_to.is_some() {
+            before.from = shape.base_from;
+        }
+        if !shape.base.is_empty() {
+            before.captures.clone_from(&shape.base);
+            before.services.clear();
+        }
+        let sides = [paths(self.data, &before)?, paths(self.data, query)?];
+        let line = self.shape(query).filtered(query);
+        Ok(line
+            .flag_of("base-since", shape.base_from)
+            .flag_of("base-until", shape.base_to)
+            .words(sides))
     }
-    if !shape.base.is_empty() {
-        before.captures.clone_from(&shape.base);
-        before.services.clear();
-    }
-    command.arg(paths(data, &before)?).arg(paths(data, query)?);
-    Ok(())
 }
 
 /// Returns the path of the captures that a query chooses: of its services, named by it, and not received before its time.
