@@ -1,22 +1,24 @@
 //! `info`: what is in an input.
 
+mod print;
 mod summary;
 mod value_totals;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::collections::BTreeMap;
+use std::io::Write as _;
 
 use clap::Args;
 use serde_json::json;
 use traceloom_formats::datakit::EventKind;
-use traceloom_formats::{Record, RecordSink, Source};
+use traceloom_formats::{Record, RecordSink, Source as _};
 use traceloom_input::{Input, lower};
-use traceloom_model::{Flow, Level, Note, Notes, PartId, StringId, Unit, printable};
+use traceloom_model::{Flow, Level, Note, Notes, PartId, StringId, Unit};
 
+use self::print::print;
 use self::value_totals::ValueTotals;
 use crate::Outcome;
 use crate::args::Common;
-use crate::numbers::{count, duration, size};
+use crate::numbers::count;
 use crate::open::{open_among, require, with_progress};
 use crate::outcome::heed;
 use crate::streams::stdout;
@@ -377,149 +379,4 @@ pub(crate) fn note_json(note: &Note) -> serde_json::Value {
         "count": note.count,
         "text": note.text,
     })
-}
-
-fn print(
-    input: &Input,
-    facts: &[PartSummary],
-    options: &Options,
-    style: &Style,
-    out: &mut impl Write,
-) -> anyhow::Result<()> {
-    let many = input.is_folder() || input.parts().len() > 1;
-    if many {
-        let parts = input.parts().len();
-        let noun = if parts == 1 { "part" } else { "parts" };
-        writeln!(
-            out,
-            "{}  {parts} {noun}, {}",
-            style.bold(input.path()),
-            size(input.stored_size())
-        )?;
-        for document in input
-            .documents()
-            .filter(|document| document.parts().len() > 1)
-        {
-            if let Some(format) = document.format() {
-                writeln!(
-                    out,
-                    "  {}: {} ({} parts)",
-                    format.name,
-                    format.title,
-                    document.parts().len()
-                )?;
-            }
-        }
-        if parts == 0 {
-            writeln!(out, "  the folder holds no files")?;
-        }
-    }
-    // The first part of a document stands for all of them.
-    let mut within = BTreeSet::new();
-    let mut first = BTreeMap::new();
-    if !options.parts {
-        for document in input
-            .documents()
-            .filter(|document| document.parts().len() > 1)
-        {
-            let members: Vec<usize> = document.members().map(|(at, _)| at).collect();
-            within.extend(members.iter().copied());
-            first.extend(members.first().map(|&at| (at, document)));
-        }
-    }
-    for (at, (part, own)) in input.parts().iter().zip(facts).enumerate() {
-        if let Some(document) = first.get(&at) {
-            summary::print(document, facts, style, out)?;
-        }
-        if within.contains(&at) {
-            continue;
-        }
-        let facts = own;
-        let name = if many {
-            part.part.name.as_str()
-        } else {
-            input.path()
-        };
-        writeln!(out, "{}", style.bold(name))?;
-        let row = |out: &mut dyn Write, label: &str, text: &str| {
-            writeln!(
-                out,
-                "  {} {}",
-                style.dim(format!("{label:8}")),
-                printable(text)
-            )
-        };
-        match (part.part.format, &part.unknown) {
-            (Some(format), _) => row(
-                out,
-                "format",
-                &format!("{} ({})", format.name, format.title),
-            )?,
-            (None, Some(unknown)) => row(out, "format", &unknown.sentence())?,
-            (None, None) => row(out, "format", "unknown")?,
-        }
-        let mut stored = size(part.stored_size());
-        if !part.wrappers().is_empty() {
-            let wrappers: Vec<_> = part
-                .wrappers()
-                .iter()
-                .rev()
-                .map(|wrapper| wrapper.name())
-                .collect();
-            stored += &format!(
-                " {}, {} decoded",
-                wrappers.join(" in "),
-                size(facts.decoded)
-            );
-        }
-        row(out, "size", &stored)?;
-        if !facts.records.counts.is_empty() {
-            let kinds = facts
-                .records
-                .sorted()
-                .into_iter()
-                .map(|(kind, number)| format!("{} {kind}", count(number)));
-            row(out, "records", &kinds.collect::<Vec<_>>().join(", "))?;
-        }
-        if let Some((start, end)) = facts.time {
-            let stretch = stretch(start, end, facts.clock.as_deref(), style);
-            row(out, "time", &stretch)?;
-        }
-        for value in &facts.values {
-            row(out, "value", &value.line())?;
-        }
-        print_note_counts(&facts.notes, style, out)?;
-    }
-    if !within.is_empty() {
-        writeln!(out, "{}", style.dim("--parts prints every part"))?;
-    }
-    Ok(())
-}
-
-/// From when to when, and how long.
-fn stretch(start: i64, end: i64, clock: Option<&str>, style: &Style) -> String {
-    let length = duration(end.abs_diff(start));
-    let when = |time| style.when(clock.is_none(), time);
-    let of = clock.map_or_else(String::new, |clock| format!(" of the clock `{clock}`"));
-    format!("{} to {}{of} ({length})", when(start), when(end))
-}
-
-fn print_note_counts(notes: &Notes, style: &Style, out: &mut impl Write) -> io::Result<()> {
-    for (level, kind, number) in notes.counts() {
-        let example = notes
-            .kept()
-            .iter()
-            .find(|note| note.level == level && note.kind == kind);
-        let place = example.map_or_else(String::new, |note| {
-            format!(", first at {:#x}: {}", note.offset, printable(&note.text))
-        });
-        let label = style.dim("note    ");
-        writeln!(
-            out,
-            "  {label} {} {kind} ×{}{place}",
-            style.level(level),
-            count(number)
-        )?;
-    }
-    Ok(())
 }

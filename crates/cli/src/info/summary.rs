@@ -7,7 +7,8 @@ use traceloom_formats::Source as _;
 use traceloom_input::Document;
 use traceloom_model::{Level, printable};
 
-use super::{PartSummary, stretch};
+use super::PartSummary;
+use super::print::stretch;
 use crate::numbers::{count, size, things};
 use crate::style::Style;
 

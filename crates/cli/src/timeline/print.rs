@@ -31,66 +31,25 @@ pub(super) fn print(
     let Some((start, end)) = timeline.times() else {
         return Ok(());
     };
-    let length = end.abs_diff(start);
     // Bars take what the other columns leave of a narrow terminal.
     let room = style.width().filter(|_| !options.wide);
     let most = room.map_or(usize::MAX, |width| width.saturating_sub(OTHERS).max(FEWEST));
     let columns = usize::from(options.columns).min(most);
-    let column = duration(length / columns.max(1) as u64);
-    let unix = timeline.sources.iter().any(|source| source.unix);
-    let when = match unix {
-        true => format!("{} to {}", style.when(true, start), style.when(true, end)),
-        false => "a clock without a date".to_owned(),
-    };
-    let of = match timeline.sources.as_slice() {
-        [source] => source.title.clone(),
-        sources => things(sources.len() as u64, "recording", "recordings"),
-    };
-    let heading = format!("{of}  {when} ({}), a column is {column}", duration(length));
+    let heading = heading(timeline, (start, end), columns, style);
     writeln!(out, "{}", style.bold(heading))?;
     let shown = shown(timeline, options.rows.unwrap_or(SCREEN));
-    let several = timeline.sources.len() > 1;
-    let exact = options.wide;
-    let time = |ns: u64| match exact {
-        true => ns.to_string(),
-        false => duration(ns),
-    };
     let mut table = Table::new(&[
         "track", "what", "count", "time", "share", "longest", "marks", "activity",
     ]);
+    let rows = TrackRows {
+        timeline,
+        length: end.abs_diff(start),
+        columns,
+        exact: options.wide,
+    };
     for &track in &shown {
-        let activity = Activity::of(timeline, track.source, columns);
         for (line, kind) in kinds(timeline, track).into_iter().enumerate() {
-            let counts = matches!(kind, RowKind::Event | RowKind::Sample);
-            let bars = match counts {
-                true => heights(&activity.count(timeline, track, kind)),
-                false => bars(&activity.share(timeline, track, kind)),
-            };
-            let (number, lasted) = numbers(track, kind);
-            let first = line == 0;
-            table.row([
-                if first {
-                    label(timeline, track, several)
-                } else {
-                    String::new()
-                },
-                kind_word(kind).to_owned(),
-                count(number),
-                lasted.map(time).unwrap_or_default(),
-                match (kind, lasted) {
-                    (RowKind::Span | RowKind::Pause, Some(lasted)) => share(lasted, length),
-                    _ => String::new(),
-                },
-                match kind {
-                    RowKind::Span => time(track.totals.longest),
-                    _ => String::new(),
-                },
-                match kind {
-                    RowKind::Span => marks(track),
-                    _ => String::new(),
-                },
-                bars,
-            ]);
+            table.row(rows.row(track, kind, line == 0));
         }
     }
     for counter in &timeline.counters {
@@ -100,17 +59,46 @@ pub(super) fn print(
         .without_empty()
         .whole(options.wide)
         .print(style, out)?;
+    print_hints(timeline, shown.len(), style, out)
+}
+
+/// From when to when it is, and how long a column lasts.
+fn heading(timeline: &Timeline, (start, end): (i64, i64), columns: usize, style: &Style) -> String {
+    let length = end.abs_diff(start);
+    let column = duration(length / columns.max(1) as u64);
+    let when = match is_dated(timeline) {
+        true => format!("{} to {}", style.when(true, start), style.when(true, end)),
+        false => "a clock without a date".to_owned(),
+    };
+    let of = match timeline.sources.as_slice() {
+        [source] => source.title.clone(),
+        sources => things(sources.len() as u64, "recording", "recordings"),
+    };
+    format!("{of}  {when} ({}), a column is {column}", duration(length))
+}
+
+fn is_dated(timeline: &Timeline) -> bool {
+    timeline.sources.iter().any(|source| source.unix)
+}
+
+/// Prints what the table leaves out, and how to see it.
+fn print_hints(
+    timeline: &Timeline,
+    shown: usize,
+    style: &Style,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
     let all = timeline.tracks.len();
-    if shown.len() < all {
+    if shown < all {
         let text = format!(
             "the busiest {} of {} tracks; -n 0 prints all",
-            count(shown.len() as u64),
+            count(shown as u64),
             count(all as u64)
         );
         writeln!(out, "{}", style.dim(text))?;
     }
     if let Some((from, to)) = timeline.bulk() {
-        let when = match unix {
+        let when = match is_dated(timeline) {
             true => format!(
                 "from {} to {}",
                 style.when(true, from),
@@ -121,13 +109,71 @@ pub(super) fn print(
         let text = format!("nearly everything lies {when}; --since and --until leave out the rest");
         writeln!(out, "{}", style.dim(text))?;
     }
-    let own = timeline.sources.iter().filter(|source| !source.unix);
-    if several && own.clone().next().is_some() {
-        let own = things(own.count() as u64, "recording", "recordings");
+    let undated = timeline
+        .sources
+        .iter()
+        .filter(|source| !source.unix)
+        .count();
+    if timeline.sources.len() > 1 && undated > 0 {
+        let own = things(undated as u64, "recording", "recordings");
         let text = format!("{own} with a clock of no known origin, drawn from the start of each");
         writeln!(out, "{}", style.dim(text))?;
     }
     Ok(())
+}
+
+/// Makes the rows of tracks.
+struct TrackRows<'t> {
+    timeline: &'t Timeline,
+    /// Nanoseconds of the whole.
+    length: u64,
+    columns: usize,
+    /// Times are printed in nanoseconds.
+    exact: bool,
+}
+
+impl TrackRows<'_> {
+    /// Returns the row of what a track has of a kind; its first row names the track.
+    fn row(&self, track: &Track, kind: RowKind, is_first: bool) -> [String; 8] {
+        let timeline = self.timeline;
+        let several = timeline.sources.len() > 1;
+        let name = if is_first {
+            label(timeline, track, several)
+        } else {
+            String::new()
+        };
+        let activity = Activity::of(timeline, track.source, self.columns);
+        let activity = match kind {
+            RowKind::Event | RowKind::Sample => heights(&activity.count(timeline, track, kind)),
+            _ => bars(&activity.share(timeline, track, kind)),
+        };
+        let (number, lasted) = numbers(track, kind);
+        let share = match (kind, lasted) {
+            (RowKind::Span | RowKind::Pause, Some(lasted)) => share(lasted, self.length),
+            _ => String::new(),
+        };
+        let (longest, marks) = match kind {
+            RowKind::Span => (self.time(track.totals.longest), marks(track)),
+            _ => (String::new(), String::new()),
+        };
+        [
+            name,
+            kind_word(kind).to_owned(),
+            count(number),
+            lasted.map_or_else(String::new, |lasted| self.time(lasted)),
+            share,
+            longest,
+            marks,
+            activity,
+        ]
+    }
+
+    fn time(&self, ns: u64) -> String {
+        match self.exact {
+            true => ns.to_string(),
+            false => duration(ns),
+        }
+    }
 }
 
 /// The busiest tracks in their order, and those of processes; all where `most` is 0.
