@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 
 use traceloom_model::Merge;
 
-use super::{Layout, Picture, SAME, change, step};
+use super::{Layout, NodeBox, Picture, SAME, change, step};
 use crate::colour::{SHADES, colour};
 use crate::hotspots::{Categories, WorkKind, kinds_of_nodes};
 use crate::names::{fit, levels};
 use crate::page::{escape, escaped};
-use crate::{CallTree, TreeSource, amount, grouped};
+use crate::{CallTree, Node, TreeSource, amount, grouped};
 
 /// Pixels. Text is set in a fixed pitch, so that it can be cut to its frame without measuring.
 const WIDTH: f64 = 1200.0;
@@ -48,93 +48,124 @@ pub fn svg(tree: &CallTree, picture: &Picture<'_>) -> String {
     head(&mut out, tree, picture, height, layout.depth > rows);
     kinds_legend(&mut out, &kinds, &legend);
 
-    let labels: Vec<Label> = tree
-        .symbols
-        .iter()
-        .map(|symbol| Label {
-            full: escaped(&symbol.name),
-            units: symbol.name.encode_utf16().count(),
-            forms: forms(&symbol.name, picture),
-            shade: colour(symbol) % SHADES,
-        })
-        .collect();
-    let y = |depth: u32| {
-        if picture.upwards {
-            top + (rows - depth) * ROW
-        } else {
-            top + depth * ROW
-        }
+    let frames = Frames {
+        tree,
+        picture,
+        kinds: &kinds,
+        labels: labels(tree, picture),
+        rows,
+        top,
     };
-    let _ = writeln!(
-        out,
-        "<g id=\"frames\"><g data-n=\"3\"><title>all: {}</title><rect class=\"all\" x=\"{MARGIN}\" y=\"{}\" \
-         width=\"{inner}\" height=\"16\" rx=\"2\"/><text x=\"{}\" y=\"{}\">all</text></g>",
-        escaped(&value_text(tree, tree.total)),
-        y(0),
-        MARGIN + 3.0,
-        y(0) + 12,
-    );
+    frames.draw_whole(&mut out);
     for place in &layout.places {
-        let Some(node) = tree.nodes.get(place.node as usize) else {
-            continue;
+        frames.draw(&mut out, place);
+    }
+    narrower(&mut out, tree, &layout, rows, |depth| frames.y(depth));
+    out.push_str("</g>\n</svg>\n");
+    out
+}
+
+/// What drawing one frame after the other takes.
+struct Frames<'s> {
+    tree: &'s CallTree,
+    picture: &'s Picture<'s>,
+    kinds: &'s Kinds,
+    /// By symbol.
+    labels: Vec<Label>,
+    rows: u32,
+    /// Where the first row begins.
+    top: u32,
+}
+
+impl Frames<'_> {
+    fn y(&self, depth: u32) -> u32 {
+        let row = match self.picture.upwards {
+            true => self.rows - depth,
+            false => depth,
         };
-        let Some(label) = labels.get(node.symbol.index()) else {
-            continue;
+        self.top + row * ROW
+    }
+
+    /// Draws the frame that all others lie on.
+    fn draw_whole(&self, out: &mut String) {
+        let y = self.y(0);
+        let _ = writeln!(
+            out,
+            "<g id=\"frames\"><g data-n=\"3\"><title>all: {}</title><rect class=\"all\" x=\"{MARGIN}\" y=\"{y}\" \
+             width=\"{}\" height=\"16\" rx=\"2\"/><text x=\"{}\" y=\"{}\">all</text></g>",
+            escaped(&value_text(self.tree, self.tree.total)),
+            WIDTH - 2.0 * MARGIN,
+            MARGIN + 3.0,
+            y + 12,
+        );
+    }
+
+    fn draw(&self, out: &mut String, place: &NodeBox) {
+        let Some(node) = self.tree.nodes.get(place.node as usize) else {
+            return;
         };
-        if node.depth + 1 > rows {
-            continue;
+        let Some(label) = self.labels.get(node.symbol.index()) else {
+            return;
+        };
+        if node.depth + 1 > self.rows {
+            return;
         }
-        let y = y(node.depth + 1);
+        let inner = WIDTH - 2.0 * MARGIN;
         let (x, width) = (MARGIN + place.x * inner, place.width * inner);
+        let y = self.y(node.depth + 1);
         // Names may hold whatever stands behind them: the script is told how long they are.
         let _ = write!(out, "<g data-n=\"{}\"", label.units);
-        let kind = kinds.of_node(place.node);
-        if let Some((number, _)) = kind {
+        if let Some((number, _)) = self.kinds.of_node(place.node) {
             let _ = write!(out, " data-k=\"{number}\"");
         }
         out.push_str("><title>");
         out.push_str(&label.full);
         out.push_str(": ");
-        describe(&mut out, tree, node);
-        let class = match picture.changes {
-            Some(compared) => {
-                let at = place.node as usize;
-                let other = compared.changes.get(at).copied().unwrap_or_default();
-                out.push_str("; ");
-                escape(
-                    &mut out,
-                    &compared.describe(node.own, other, &tree.measure.unit),
-                );
-                format!("d{}", step(compared.grew(node.own, other.own).1))
-            }
-            None => {
-                let (token, name) =
-                    kind.map_or(("k-none", ""), |(_, (token, name))| (*token, name));
-                out.push_str("; ");
-                escape(&mut out, name);
-                match (token, label.shade) {
-                    ("k-own", shade @ 1..) => format!("k-own-{}", shade + 1),
-                    (token, _) => token.to_owned(),
-                }
-            }
-        };
+        describe(out, self.tree, node);
+        out.push_str("; ");
+        let class = self.describe_colour(out, place.node, node, label.shade);
         let _ = write!(out, "</title><rect class=\"{class}\" x=\"");
-        fixed(&mut out, x);
+        fixed(out, x);
         let _ = write!(out, "\" y=\"{y}\" width=\"");
-        fixed(&mut out, width);
+        fixed(out, width);
         out.push_str("\" height=\"16\" rx=\"2\"/>");
         if room(width) >= 3 {
             out.push_str("<text x=\"");
-            fixed(&mut out, x + 3.0);
+            fixed(out, x + 3.0);
             let _ = write!(out, "\" y=\"{}\">", y + 12);
-            escape(&mut out, &fit(&label.forms, room(width)));
+            escape(out, &fit(&label.forms, room(width)));
             out.push_str("</text>");
         }
         out.push_str("</g>\n");
     }
-    narrower(&mut out, tree, &layout, rows, y);
-    out.push_str("</g>\n</svg>\n");
-    out
+
+    /// Writes what the colour of a node stands for, and returns the class of that colour.
+    fn describe_colour(&self, out: &mut String, number: u32, node: &Node, shade: u32) -> String {
+        if let Some(compared) = self.picture.changes {
+            let at = number as usize;
+            let other = compared.changes.get(at).copied().unwrap_or_default();
+            let unit = &self.tree.measure.unit;
+            escape(out, &compared.describe(node.own, other, unit));
+            return format!("d{}", step(compared.grew(node.own, other.own).1));
+        }
+        let kind = self.kinds.of_node(number);
+        let (token, name) = kind.map_or(("k-none", ""), |(_, (token, name))| (*token, name));
+        escape(out, name);
+        match (token, shade) {
+            ("k-own", shade @ 1..) => format!("k-own-{}", shade + 1),
+            (token, _) => token.to_owned(),
+        }
+    }
+}
+
+fn labels(tree: &CallTree, picture: &Picture<'_>) -> Vec<Label> {
+    let labels = tree.symbols.iter().map(|symbol| Label {
+        full: escaped(&symbol.name),
+        units: symbol.name.encode_utf16().count(),
+        forms: forms(&symbol.name, picture),
+        shade: colour(symbol) % SHADES,
+    });
+    labels.collect()
 }
 
 /// The forms that a name is drawn in.
@@ -431,7 +462,7 @@ fn value_text(tree: &CallTree, value: i64) -> String {
     text
 }
 
-fn describe(out: &mut String, tree: &CallTree, node: &crate::Node) {
+fn describe(out: &mut String, tree: &CallTree, node: &Node) {
     escape(out, &amount(&tree.measure.unit, node.total));
     if tree.measure.merge == Merge::Sum {
         if let Some(percent) = tree.percent(node.total) {

@@ -96,6 +96,32 @@ const KEYS: &str = "<div class=\"page-keys\" hidden><dl>\
     <dt>? Esc</dt><dd>this list; a graph and a timeline have their own while they have the focus</dd>\
     <dt>Alt ←</dt><dd>back to what was shown before</dd></dl></div>";
 
+/// A section of the page.
+struct Section {
+    /// Its anchor; one without continues the section before it.
+    id: &'static str,
+    title: &'static str,
+    /// What the page has none of where the section is left out.
+    missing: &'static str,
+}
+
+impl Section {
+    const CALLS: Self = Self::new("calls", "Slowest calls", "calls");
+    const FUNCTIONS: Self = Self::new("functions", "Hot functions", "functions");
+    const GRAPH: Self = Self::new("graph", "Flame graph", "");
+    const TIMELINE: Self = Self::new("timeline", "Timeline", "");
+    const STATEMENTS: Self = Self::new("sql", "SQL by shape", "SQL statements");
+    const ERRORS: Self = Self::new("errors", "Errors", "errors");
+    const PAUSES: Self = Self::new("pauses", "Pauses", "pauses");
+    const THREADS: Self = Self::new("threads", "Threads", "threads");
+    const NOTES: Self = Self::new("notes", "Notes", "notes of damage");
+    const PROVENANCE: Self = Self::new("provenance", "Made from", "");
+
+    const fn new(id: &'static str, title: &'static str, missing: &'static str) -> Self {
+        Self { id, title, missing }
+    }
+}
+
 /// The parts in their order, with the headings that the contents lead to.
 #[derive(Default)]
 struct Sections {
@@ -106,153 +132,139 @@ struct Sections {
 
 impl Sections {
     fn of(report: &Report<'_>) -> Self {
-        let mut sections = Self::default();
-        let findings = report.findings;
-        let is_sampled = findings.samples > 0 && findings.read == 0;
-        sections.add(
-            "calls",
-            "Slowest calls",
-            "calls",
-            !findings.calls.is_empty(),
-            |out| {
-                sections::calls(out, report);
-            },
+        let mut all = Self::default();
+        let Findings {
+            calls,
+            statements,
+            errors,
+            pauses,
+            threads,
+            ..
+        } = report.findings;
+        let (notes, trees) = (report.notes.0, report.trees);
+        all.add(Section::CALLS, !calls.is_empty(), report, sections::calls);
+        all.add(Section::FUNCTIONS, !trees.is_empty(), report, all_functions);
+        all.graph(report);
+        all.timeline(report);
+        all.add(
+            Section::STATEMENTS,
+            !statements.is_empty(),
+            report,
+            sections::statements,
         );
-        sections.add(
-            "functions",
-            "Hot functions",
-            "functions",
-            !report.trees.is_empty(),
-            |out| {
-                for tree in report.trees {
-                    functions(out, tree, report.rows);
-                }
-            },
+        all.add(
+            Section::ERRORS,
+            !errors.is_empty(),
+            report,
+            sections::errors,
         );
-        if !report.trees.is_empty() {
-            sections.add("graph", "Flame graph", "", true, |_| {});
-            let picture = Picture {
-                title: report.title,
-                short_names: true,
-                categories: Some(report.categories),
-                over_time: report.over_time,
-                ..Picture::default()
-            };
-            let part = flame::part(report.trees, &picture, Some("flame-0"));
-            sections.parts.push(part);
-        }
-        if !report.timeline.is_empty() {
-            sections.add("timeline", "Timeline", "", true, |out| {
-                paragraph(out, &about(report.timeline));
-            });
-            sections
-                .parts
-                .push(part(report.timeline, report.categories, MOST_ITEMS));
-        }
-        let has_statements = !findings.statements.is_empty();
-        sections.add(
-            "sql",
-            "SQL by shape",
-            "SQL statements",
-            has_statements,
-            |out| {
-                sections::statements(out, report);
-            },
+        all.add(
+            Section::PAUSES,
+            !pauses.is_empty(),
+            report,
+            sections::pauses,
         );
-        sections.add(
-            "errors",
-            "Errors",
-            "errors",
-            !findings.errors.is_empty(),
-            |out| {
-                sections::errors(out, report);
-            },
+        all.add(
+            Section::THREADS,
+            !threads.is_empty(),
+            report,
+            sections::threads,
         );
-        sections.add(
-            "pauses",
-            "Pauses",
-            "pauses",
-            !findings.pauses.is_empty(),
-            |out| {
-                sections::pauses(out, report);
-            },
-        );
-        sections.add(
-            "threads",
-            "Threads",
-            "threads",
-            !findings.threads.is_empty(),
-            |out| {
-                sections::threads(out, report);
-            },
-        );
-        sections.add(
-            "notes",
-            "Notes",
-            "notes of damage",
-            !report.notes.0.is_empty(),
-            |out| {
-                sections::notes(out, report);
-            },
-        );
-        let missing = std::mem::take(&mut sections.missing);
-        // Of no input there is nothing to head.
-        let id = match report.sources {
-            [] => "",
-            _ => "provenance",
-        };
-        sections.add(id, "Made from", "", true, |out| {
-            overview(out, report, is_sampled, &missing);
-            provenance(out, report);
-        });
-        let mut markup = String::new();
-        let finding = report
-            .trees
-            .iter()
-            .find_map(|tree| finding(tree, report.categories));
-        if let Some(finding) = finding {
-            markup.push_str("<p class=\"finding\">");
-            escape(&mut markup, &glued(&finding));
-            markup.push_str("</p>\n");
-        }
-        let story = story(report).join(" ");
-        if !story.is_empty() {
-            let _ = writeln!(markup, "<p class=\"story\">{}</p>", escaped(&story));
-        }
-        figures(&mut markup, &sections::figures(report));
-        markup.push_str(KEYS);
-        markup.push_str("<nav class=\"contents\" aria-label=\"Contents\">");
-        for (id, title) in &sections.contents {
-            markup.push_str(&format!("<a href=\"#{id}\">{title}</a>"));
-        }
-        markup.push_str("</nav>\n");
-        charts(&mut markup, report);
-        sections.parts.insert(0, markup);
-        sections
+        all.add(Section::NOTES, !notes.is_empty(), report, sections::notes);
+        all.provenance(report);
+        all.parts.insert(0, opening(report, &all.contents));
+        all
     }
 
-    /// Adds a section, or notes what is missing. One without `id` continues the section before it.
+    /// Adds a section, or notes what is missing.
     fn add(
         &mut self,
-        id: &'static str,
-        title: &'static str,
-        missing: &'static str,
+        section: Section,
         is_there: bool,
-        write: impl FnOnce(&mut String),
+        report: &Report<'_>,
+        write: impl FnOnce(&mut String, &Report<'_>),
     ) {
         if !is_there {
-            self.missing
-                .extend((!missing.is_empty()).then_some(missing));
+            let missing = Some(section.missing).filter(|missing| !missing.is_empty());
+            self.missing.extend(missing);
             return;
         }
         let mut markup = String::new();
-        if !id.is_empty() {
-            heading(&mut markup, id, title);
-            self.contents.push((id, title));
+        if !section.id.is_empty() {
+            heading(&mut markup, section.id, section.title);
+            self.contents.push((section.id, section.title));
         }
-        write(&mut markup);
+        write(&mut markup, report);
         self.parts.push(markup);
     }
+
+    fn graph(&mut self, report: &Report<'_>) {
+        if report.trees.is_empty() {
+            return;
+        }
+        self.add(Section::GRAPH, true, report, |_, _| {});
+        let picture = Picture {
+            title: report.title,
+            short_names: true,
+            categories: Some(report.categories),
+            over_time: report.over_time,
+            ..Picture::default()
+        };
+        let part = flame::part(report.trees, &picture, Some("flame-0"));
+        self.parts.push(part);
+    }
+
+    fn timeline(&mut self, report: &Report<'_>) {
+        if report.timeline.is_empty() {
+            return;
+        }
+        self.add(Section::TIMELINE, true, report, |out, report| {
+            paragraph(out, &about(report.timeline));
+        });
+        self.parts
+            .push(part(report.timeline, report.categories, MOST_ITEMS));
+    }
+
+    /// Adds what was read, what of it is in no section before, and where it came from.
+    fn provenance(&mut self, report: &Report<'_>) {
+        let missing = std::mem::take(&mut self.missing);
+        let mut section = Section::PROVENANCE;
+        // Of no input there is nothing to head.
+        if report.sources.is_empty() {
+            section.id = "";
+        }
+        self.add(section, true, report, |out, report| {
+            overview(out, report, &missing);
+            provenance(out, report);
+        });
+    }
+}
+
+/// What stands above the sections: findings in words, figures, keys, contents and charts.
+fn opening(report: &Report<'_>, contents: &[(&'static str, &'static str)]) -> String {
+    let mut markup = String::new();
+    let finding = report
+        .trees
+        .iter()
+        .find_map(|tree| finding(tree, report.categories));
+    if let Some(finding) = finding {
+        markup.push_str("<p class=\"finding\">");
+        escape(&mut markup, &glued(&finding));
+        markup.push_str("</p>\n");
+    }
+    let story = story(report).join(" ");
+    if !story.is_empty() {
+        let _ = writeln!(markup, "<p class=\"story\">{}</p>", escaped(&story));
+    }
+    figures(&mut markup, &sections::figures(report));
+    markup.push_str(KEYS);
+    markup.push_str("<nav class=\"contents\" aria-label=\"Contents\">");
+    for (id, title) in contents {
+        let _ = write!(markup, "<a href=\"#{id}\">{title}</a>");
+    }
+    markup.push_str("</nav>\n");
+    charts(&mut markup, report);
+    markup
 }
 
 fn measure(tree: &CallTree) -> String {
@@ -277,7 +289,8 @@ fn charts(out: &mut String, report: &Report<'_>) {
 }
 
 /// What was read, and what is not in it.
-fn overview(out: &mut String, report: &Report<'_>, is_sampled: bool, missing: &[&str]) {
+fn overview(out: &mut String, report: &Report<'_>, missing: &[&str]) {
+    let is_sampled = report.findings.samples > 0 && report.findings.read == 0;
     let mut rows = sections::overview(report);
     if report.findings.beyond > 0 {
         let beyond = grouped(report.findings.beyond);
@@ -332,6 +345,12 @@ fn provenance(out: &mut String, report: &Report<'_>) {
     );
     let made = [("Made by", report.made)];
     facts(out, made.into_iter());
+}
+
+fn all_functions(out: &mut String, report: &Report<'_>) {
+    for tree in report.trees {
+        functions(out, tree, report.rows);
+    }
 }
 
 fn functions(out: &mut String, tree: &CallTree, most: usize) {
