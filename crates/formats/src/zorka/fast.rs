@@ -31,31 +31,16 @@ impl Reader {
             let &[a, b, c, ..] = window;
             let len = match a {
                 0xc8 | 0xd8 => {
-                    let (form, order) = match u32::from_be_bytes(bytes_at(window, 0)) {
-                        0xc89f_cb48 => (StartForm::Tagged, Order::Little),
-                        0xc89f_ca48 => (StartForm::Tagged, Order::Big),
-                        0xd80b_9f48 => (StartForm::Seed { tag: 11 }, Order::Little),
-                        0xd80a_9f48 => (StartForm::Seed { tag: 10 }, Order::Big),
-                        _ => break,
-                    };
-                    let (time, method) = unpack(bytes_at(window, 4), order);
-                    let start = Start {
-                        form,
-                        order,
-                        time,
-                        method: method.cast_signed(),
-                    };
-                    if !self.opened(&start) {
-                        break;
-                    }
+                    let start = tagged_start(window).filter(|start| self.opened(start));
+                    let Some(start) = start else { break };
                     self.emit(chunk, *at, 12, &Item::Start(start), out)?;
                     12
                 }
                 0xcc | 0xcd if b == 0x48 && bytes_at(window, 10) == [0xff] => {
-                    let order = if a == 0xcc { Order::Big } else { Order::Little };
                     if !self.closed() {
                         break;
                     }
+                    let order = if a == 0xcc { Order::Big } else { Order::Little };
                     let end = word(bytes_at(window, 2), EndForm::Tagged, order);
                     self.emit(chunk, *at, 11, &Item::End(end), out)?;
                     11
@@ -69,70 +54,23 @@ impl Reader {
                     10
                 }
                 0xc3 if b == 0x9f => {
-                    let Some((time, method, len)) = nanos(window) else {
-                        break;
-                    };
-                    let start = Start {
-                        form: StartForm::Nanos,
-                        order: Order::Little,
-                        time,
-                        method,
-                    };
-                    if !self.opened(&start) {
-                        break;
-                    }
+                    let start = nanos_start(window).filter(|(start, _)| self.opened(start));
+                    let Some((start, len)) = start else { break };
                     self.emit(chunk, *at, len, &Item::Start(start), out)?;
                     len
                 }
                 0xc4 if matches!(b, 0x82 | 0x83) => {
-                    let Some((time, calls, len)) = nanos(window) else {
-                        break;
-                    };
-                    let [first, high, low, last] = bytes_at(window, len);
-                    let (flags, len) = match (b, first) {
-                        (0x82, 0xff) => (None, len + 1),
-                        (0x83, 0x19) if high > 0 && last == 0xff => {
-                            (Some(i64::from(u16::from_be_bytes([high, low]))), len + 4)
-                        }
-                        _ => break,
-                    };
-                    if !self.closed() {
-                        break;
-                    }
-                    let end = End {
-                        form: EndForm::Nanos,
-                        order: Order::Little,
-                        long: false,
-                        closed: true,
-                        time,
-                        calls: calls.cast_unsigned(),
-                        flags,
-                    };
+                    let end = nanos_end(window, b).filter(|_| self.closed());
+                    let Some((end, len)) = end else { break };
                     self.emit(chunk, *at, len, &Item::End(end), out)?;
                     len
                 }
                 0xc6 | 0xc9 => {
-                    let (form, upward, count, head) = match (a, b, c) {
-                        (0xc9, 0xa1..=0xb7, _) => {
-                            (AttributeForm::Map { tag: 9 }, None, u64::from(b & 0x1f), 2)
-                        }
-                        (0xc6, 0x82, _) => (AttributeForm::Nanos, None, 1, 2),
-                        (0xc6, 0x83, 0..24) => (AttributeForm::Nanos, Some(i64::from(c)), 1, 3),
-                        _ => break,
-                    };
-                    // Of one pair, as C's are, there is nothing to count.
-                    let body = match count {
-                        1 => pairs(rest, head, 1),
-                        count => pairs(rest, head, count),
-                    };
-                    let Some(body) = body else {
+                    let attributes = attributes(rest, [a, b, c]);
+                    let attributes = attributes.filter(|(_, len)| *len <= self.most());
+                    let Some((attributes, len)) = attributes else {
                         break;
                     };
-                    let len = head + body.len();
-                    if len > self.most() {
-                        break;
-                    }
-                    let attributes = Attributes::of(form, upward, count, body);
                     self.emit(chunk, *at, len, &Item::Attributes(attributes), out)?;
                     len
                 }
@@ -167,6 +105,82 @@ impl Reader {
 fn bytes_at<const N: usize>(window: &[u8; WINDOW], at: usize) -> [u8; N] {
     let found = window.get(at..).and_then(|rest| rest.first_chunk());
     found.copied().unwrap_or([0; N])
+}
+
+/// Reads a begin of 12 bytes whose tag tells its order.
+#[inline(always)]
+fn tagged_start(window: &[u8; WINDOW]) -> Option<Start> {
+    let (form, order) = match u32::from_be_bytes(bytes_at(window, 0)) {
+        0xc89f_cb48 => (StartForm::Tagged, Order::Little),
+        0xc89f_ca48 => (StartForm::Tagged, Order::Big),
+        0xd80b_9f48 => (StartForm::Seed { tag: 11 }, Order::Little),
+        0xd80a_9f48 => (StartForm::Seed { tag: 10 }, Order::Big),
+        _ => return None,
+    };
+    let (time, method) = unpack(bytes_at(window, 4), order);
+    Some(Start {
+        form,
+        order,
+        time,
+        method: method.cast_signed(),
+    })
+}
+
+/// Reads a begin of C; returns it with its length.
+#[inline(always)]
+fn nanos_start(window: &[u8; WINDOW]) -> Option<(Start, usize)> {
+    let (time, method, len) = nanos(window)?;
+    let start = Start {
+        form: StartForm::Nanos,
+        order: Order::Little,
+        time,
+        method,
+    };
+    Some((start, len))
+}
+
+/// Reads an end of C, whose second byte says whether it has flags; returns it with its length.
+#[inline(always)]
+fn nanos_end(window: &[u8; WINDOW], second: u8) -> Option<(End, usize)> {
+    let (time, calls, len) = nanos(window)?;
+    let [first, high, low, last] = bytes_at(window, len);
+    let (flags, len) = match (second, first) {
+        (0x82, 0xff) => (None, len + 1),
+        (0x83, 0x19) if high > 0 && last == 0xff => {
+            (Some(i64::from(u16::from_be_bytes([high, low]))), len + 4)
+        }
+        _ => return None,
+    };
+    let end = End {
+        form: EndForm::Nanos,
+        order: Order::Little,
+        long: false,
+        closed: true,
+        time,
+        calls: calls.cast_unsigned(),
+        flags,
+    };
+    Some((end, len))
+}
+
+/// Reads attributes; returns them with their length.
+#[inline(always)]
+fn attributes(rest: &[u8], first: [u8; 3]) -> Option<(Attributes<'_>, usize)> {
+    let (form, upward, count, head) = match first {
+        [0xc9, count @ 0xa1..=0xb7, _] => {
+            let count = u64::from(count & 0x1f);
+            (AttributeForm::Map { tag: 9 }, None, count, 2)
+        }
+        [0xc6, 0x82, _] => (AttributeForm::Nanos, None, 1, 2),
+        [0xc6, 0x83, up @ 0..24] => (AttributeForm::Nanos, Some(i64::from(up)), 1, 3),
+        _ => return None,
+    };
+    // Of one pair, as C's are, there is nothing to count.
+    let body = match count {
+        1 => pairs(rest, head, 1),
+        count => pairs(rest, head, count),
+    }?;
+    Some((Attributes::of(form, upward, count, body), head + body.len()))
 }
 
 #[inline(always)]

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use traceloom_model::{
-    Attribute, ExceptionId, FunctionId, Origin, PartId, SpanBatch, SpanId, StringId, TrackId,
+    Attribute, ExceptionId, FunctionId, Origin, PartId, SpanBatch, SpanContext, SpanId, SpanStatus,
+    StringId, TrackId,
 };
 
 /// A record that has begun.
@@ -47,6 +48,18 @@ pub(crate) struct BeginFacts {
     pub(crate) parent: u64,
     /// The record's own attributes by content, where posts may repeat them.
     pub(crate) print: u64,
+}
+
+impl BeginFacts {
+    /// Returns its place in a trace across processes; none where no id is set.
+    #[inline(always)]
+    pub(super) fn context(&self) -> Option<SpanContext> {
+        (self.trace != 0 || self.span != 0).then_some(SpanContext {
+            trace: self.trace,
+            span: self.span,
+            parent: self.parent,
+        })
+    }
 }
 
 /// A finished record, before it is known whether its trace counts.
@@ -119,6 +132,27 @@ impl OpenRecord {
             return (wrapped.unsigned_abs() * 65_536, false);
         }
         (0, true)
+    }
+
+    /// Returns the status of its span.
+    #[inline(always)]
+    pub(super) fn status(&self, ended: bool, failed: bool) -> SpanStatus {
+        match (self.orphan, ended, failed) {
+            (true, ..) => SpanStatus::PartialStart,
+            (_, false, _) => SpanStatus::PartialEnd,
+            (.., true) => SpanStatus::Error,
+            _ => SpanStatus::Complete,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn finished(&self, duration: u64, failed: bool) -> FinishedRecord {
+        FinishedRecord {
+            function: self.method,
+            duration,
+            own: duration.saturating_sub(self.inside),
+            failed,
+        }
     }
 
     /// Identifies a marked record wherever it is posted: the copies differ in their span ids only.

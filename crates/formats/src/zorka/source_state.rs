@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use foldhash::fast::RandomState;
 use traceloom_model::{
     AttrKeyId, Attribute, Flow, Limit, Limits, Note, Origin, Resource, ResourceId, Sink, SpanBatch,
-    SpanContext, SpanRow, SpanStatus, StringId, Tables, Track, TrackId, Unit, Value as ModelValue,
-    ValueType, ValueTypeId, Wants,
+    SpanRow, StringId, Tables, Track, TrackId, Unit, Value as ModelValue, ValueType, ValueTypeId,
+    Wants,
 };
 
 use super::held_traces::{HeldTrace, HeldTraces, MOST_RECORDS};
-use super::open_trace::{FinishedRecord, OpenRecord, OpenTrace};
+use super::open_trace::{BeginFacts, FinishedRecord, OpenRecord, OpenTrace};
 use super::stats::Statistics;
 use crate::info;
 
@@ -160,68 +160,44 @@ impl<'s> SourceState<'s> {
         let Some((frame, around)) = trace.open.split_last_mut() else {
             return;
         };
-        let (duration, backwards) = frame.duration();
-        if backwards {
-            self.note(Note {
-                part: frame.origin.part,
-                ..crate::warn("negative_duration", frame.origin.offset, BACKWARDS)
-            });
-        }
-        if let Some(parent) = around.last_mut() {
+        let duration = self.duration(frame);
+        let parent = around.last_mut().map(|parent| {
             parent.inside = parent.inside.saturating_add(duration);
-        }
+            parent.id
+        });
         let failed = frame.failed | self.flagged(frame);
-        let status = match (frame.orphan, ended, failed) {
-            (true, ..) => SpanStatus::PartialStart,
-            (_, false, _) => SpanStatus::PartialEnd,
-            (.., true) => SpanStatus::Error,
-            _ => SpanStatus::Complete,
-        };
         let calls = frame
             .calls
             .map(|calls| (self.calls, i64::try_from(calls).unwrap_or(i64::MAX)));
-        let end = start.saturating_add(i64::try_from(duration).unwrap_or(i64::MAX));
         let mark = frame.mark.as_deref();
         let row = SpanRow {
             id: frame.id,
-            parent: around.last().map(|parent| parent.id),
+            parent,
             depth: u32::try_from(around.len()).unwrap_or(u32::MAX),
             track,
             function: frame.method,
             kind: mark.and_then(|mark| mark.kind),
             start,
-            end,
-            status,
+            end: start.saturating_add(i64::try_from(duration).unwrap_or(i64::MAX)),
+            status: frame.status(ended, failed),
             entry: root || mark.is_some(),
             counters: calls.as_slice(),
             attributes: &[],
             exception: frame.exception,
-            context: mark
-                .filter(|mark| mark.trace != 0 || mark.span != 0)
-                .map(|mark| SpanContext {
-                    trace: mark.trace,
-                    span: mark.span,
-                    parent: mark.parent,
-                }),
+            context: mark.and_then(BeginFacts::context),
             origin: Some(frame.origin),
         };
         let print = mark
             .filter(|_| ended && !trace.direct)
             .map(|mark| frame.fingerprint(mark, duration));
         if frame.selected {
-            let counted = FinishedRecord {
-                function: frame.method,
-                duration,
-                own: duration.saturating_sub(frame.inside),
-                failed,
+            let finished = frame.finished(duration, failed);
+            let rows = if trace.direct {
+                &mut self.out
+            } else {
+                &mut trace.rows
             };
-            let wanted = row.entry || self.wants != Wants::Calls;
-            if wanted {
-                let rows = if trace.direct {
-                    &mut self.out
-                } else {
-                    &mut trace.rows
-                };
+            if row.entry || self.wants != Wants::Calls {
                 let attributes = &mut frame.attributes;
                 rows.push_made(&row, |made| {
                     if !attributes.is_empty() {
@@ -230,9 +206,9 @@ impl<'s> SourceState<'s> {
                 });
             }
             if trace.direct {
-                self.count(counted);
+                self.count(finished);
             } else {
-                trace.counted.push(counted);
+                trace.counted.push(finished);
             }
         }
         let origin = frame.origin;
@@ -243,14 +219,39 @@ impl<'s> SourceState<'s> {
         // Dropped where it lies: moved, it would be read before it is written.
         trace.open.truncate(trace.open.len() - 1);
         if trace.direct {
-            if self.out.len() >= ROWS {
-                if self.tables.has_retired() && !self.repeats {
-                    self.settle(trace);
-                }
-                self.flush();
-            }
+            self.push_if_full(trace);
+        } else {
+            self.hold(trace, root, print, origin);
+        }
+    }
+
+    /// Returns how long a record lasted, and notes one that ends before it begins.
+    #[inline(always)]
+    fn duration(&mut self, frame: &OpenRecord) -> u64 {
+        let (duration, backwards) = frame.duration();
+        if backwards {
+            self.note(Note {
+                part: frame.origin.part,
+                ..crate::warn("negative_duration", frame.origin.offset, BACKWARDS)
+            });
+        }
+        duration
+    }
+
+    /// Pushes the batch once it is full, and lets values go that no row to come refers to.
+    #[inline(always)]
+    fn push_if_full(&mut self, trace: &OpenTrace) {
+        if self.out.len() < ROWS {
             return;
         }
+        if self.tables.has_retired() && !self.repeats {
+            self.settle(trace);
+        }
+        self.flush();
+    }
+
+    /// Holds back what a record leaves until it is known whether its trace comes again.
+    fn hold(&mut self, trace: &mut OpenTrace, root: bool, print: Option<u64>, origin: Origin) {
         if let Some(print) = print {
             self.drop_repeated(print);
         }

@@ -334,36 +334,9 @@ impl<'s> Lowering<'s> {
     ) -> Flow {
         let limits = self.limits;
         let schema = types.schema;
-        let reads: Vec<bool> = schema
-            .types
-            .iter()
-            .map(|found| ChunkLookahead::reads(&found.name))
-            .collect();
-        let mut met = vec![false; schema.types.len()];
-        let mut early = |id| {
-            let Some(index) = schema.index(id) else {
-                return false;
-            };
-            if let Some(met) = met.get_mut(index) {
-                *met = true;
-            }
-            reads.get(index).copied().unwrap_or(false)
-        };
-        let outline = Outline::of(bytes, header.compressed(), &mut early);
+        let (outline, met) = outline(bytes, header, schema);
         let seen = survey::seen(bytes, header, schema, &outline, &met, &limits);
-        let alloc = self.alloc.unwrap_or_else(|| {
-            let mut coverage = survey::Coverage::default();
-            coverage.add(&seen);
-            coverage.source()
-        });
-        if !seen.is_empty() && !seen.contains(&alloc) {
-            let text = format!(
-                "the recording's allocations are those of {}; the chunk says what it allocated by other events, which \
-                 are not added up",
-                alloc.events()
-            );
-            self.sink.note(warn("other_allocations", offset, text))?;
-        }
+        let alloc = self.allocations(&seen, offset)?;
         let mut walk = EventWalk::new(bytes, header, types.known, schema, &limits);
         let wanted = |index| !self.amounts_only || !plan::is_of_stacks(schema.last_word(index));
         let gathered = Gathered::of(bytes, header, &outline, types, &limits, &wanted);
@@ -375,7 +348,6 @@ impl<'s> Lowering<'s> {
         let compressed = header.compressed();
         let clock = header.clock();
         let mut constants = Constants::new(rules, clock, bytes, compressed, gathered.pools);
-        let mut plans = Plans::default();
         self.look_ahead(&walk, bytes, &outline, alloc, &mut constants);
         let place = ChunkContext {
             chunk: bytes,
@@ -388,10 +360,49 @@ impl<'s> Lowering<'s> {
         if self.amounts_only && outline.reached == bytes.len() {
             walk.step_over_constants();
         }
+        self.events(walk, &place, end, &mut constants)?;
+        if constants.dangling > 0 {
+            let count = constants.dangling;
+            let text = format!("{count} constants that are referred to are in no pool");
+            self.sink
+                .note(info("dangling_reference", offset, text).counting(count))?;
+        }
+        self.settings();
+        self.flush()
+    }
+
+    /// Chooses whose allocations are added up, and notes a chunk that has others.
+    fn allocations(&mut self, seen: &[AllocSource], offset: u64) -> ControlFlow<(), AllocSource> {
+        let alloc = self.alloc.unwrap_or_else(|| {
+            let mut coverage = survey::Coverage::default();
+            coverage.add(seen);
+            coverage.source()
+        });
+        if !seen.is_empty() && !seen.contains(&alloc) {
+            let text = format!(
+                "the recording's allocations are those of {}; the chunk says what it allocated by other events, which \
+                 are not added up",
+                alloc.events()
+            );
+            self.sink.note(warn("other_allocations", offset, text))?;
+        }
+        ControlFlow::Continue(alloc)
+    }
+
+    /// Takes every event of a chunk: as a sample, as an event, or as both.
+    fn events<'c>(
+        &mut self,
+        mut walk: EventWalk<'c, 'c>,
+        place: &ChunkContext<'_>,
+        end: ExtentSource,
+        constants: &mut Constants<'c>,
+    ) -> Flow {
+        let schema = constants.rules.schema;
+        let mut plans = Plans::default();
         let mut cells = Vec::new();
         let mut row = EventRowParts::default();
         while let Some(stretch) = &walk.next(&mut cells) {
-            if let Some(note) = note_of(stretch, &place, end) {
+            if let Some(note) = note_of(stretch, place, end) {
                 self.sink.note(note)?;
             }
             let &ChunkStretch::Event { type_index, .. } = stretch else {
@@ -410,16 +421,15 @@ impl<'s> Lowering<'s> {
                     plan
                 }
             });
-            row.time = header.start_time_ns;
-            self.row(plan, fields, &cells, &mut constants, &mut row);
+            row.time = place.header.start_time_ns;
+            self.row(plan, fields, &cells, constants, &mut row);
             let rule = plan.rule;
-            let event_type = plan.event_type;
             if let Some(rule) = rule {
-                self.sample(rule, plan, fields, &cells, &constants, &mut row)?;
+                self.sample(rule, plan, fields, &cells, constants, &mut row)?;
             }
             if self.sampled_events || rule.is_none_or(|rule| !rule.is_whole()) {
                 self.events.push(&EventRow {
-                    event_type,
+                    event_type: plan.event_type,
                     track: row.track,
                     time: row.time,
                     end: row.length.map(|length| row.time.saturating_add(length)),
@@ -433,15 +443,29 @@ impl<'s> Lowering<'s> {
                 self.flush()?;
             }
         }
-        if constants.dangling > 0 {
-            let count = constants.dangling;
-            let text = format!("{count} constants that are referred to are in no pool");
-            self.sink
-                .note(info("dangling_reference", offset, text).counting(count))?;
-        }
-        self.settings();
-        self.flush()
+        ControlFlow::Continue(())
     }
+}
+
+/// Looks over a chunk: where its events are, and which types are met, by their index.
+fn outline(bytes: &[u8], header: &Header, schema: &TypeSchemas) -> (Outline, Vec<bool>) {
+    let reads: Vec<bool> = schema
+        .types
+        .iter()
+        .map(|found| ChunkLookahead::reads(&found.name))
+        .collect();
+    let mut met = vec![false; schema.types.len()];
+    let mut early = |id| {
+        let Some(index) = schema.index(id) else {
+            return false;
+        };
+        if let Some(met) = met.get_mut(index) {
+            *met = true;
+        }
+        reads.get(index).copied().unwrap_or(false)
+    };
+    let outline = Outline::of(bytes, header.compressed(), &mut early);
+    (outline, met)
 }
 
 impl PieceSink for Lowering<'_> {

@@ -1,8 +1,10 @@
 //! What each event type becomes, decided once a chunk.
 
-use traceloom_model::{AttrKeyId, AttributeKey, EventTypeId, SeriesId, Tables, Unit};
+use traceloom_model::{
+    AttrKeyId, AttributeKey, EventType, EventTypeId, Series, SeriesId, StringId, Tables, Unit,
+};
 
-use super::super::schema::{FieldEncoding, NumberMeaning, TypeSchemas};
+use super::super::schema::{FieldEncoding, FieldSchema, NumberMeaning, TypeSchemas};
 use super::profiles::Rule;
 
 /// What a field of an event is for.
@@ -39,7 +41,7 @@ pub(super) struct Plan {
     pub(super) roles: Vec<FieldRole>,
     pub(super) rule: Option<Rule>,
     /// Names and units of counters that each thread has.
-    pub(super) series: Vec<(traceloom_model::StringId, Unit)>,
+    pub(super) series: Vec<(StringId, Unit)>,
     /// Samples of threads in native code.
     pub(super) native: bool,
     /// Index of the field with the thread's state.
@@ -51,8 +53,7 @@ pub(super) struct Plan {
 }
 
 /// Event types by name and fields, over all chunks.
-pub(super) type EventTypes =
-    std::collections::HashMap<(traceloom_model::StringId, Vec<AttrKeyId>), EventTypeId>;
+pub(super) type EventTypes = std::collections::HashMap<(StringId, Vec<AttrKeyId>), EventTypeId>;
 
 /// Fields that are counters: event type and field, and whether each thread has its own.
 const COUNTERS: &[(&str, &str, bool)] = &[
@@ -102,70 +103,24 @@ impl Plan {
         let label = found.and_then(|found| found.label.as_deref());
         let plain = name.strip_prefix("com.oracle.").unwrap_or(name);
         let rule = Rule::of(name).filter(|&rule| admits(rule));
-        let mut roles = Vec::new();
-        let mut keys = Vec::new();
-        let mut series = Vec::new();
+        let mut fields = FieldRoles {
+            schema,
+            plain,
+            rule,
+            tables,
+            roles: Vec::new(),
+            keys: Vec::new(),
+            series: Vec::new(),
+        };
         for field in schema.fields(index) {
-            let target = match field.kind {
-                FieldEncoding::Ref(target) if !field.array => {
-                    Some((target, schema.last_word(target)))
-                }
-                _ => None,
-            };
-            roles.push(match (field.name.as_str(), target, field.kind) {
-                ("startTime", _, FieldEncoding::Long) => FieldRole::Start,
-                ("duration", _, FieldEncoding::Long) => FieldRole::Duration(field.meaning),
-                ("eventThread" | "sampledThread", Some((target, "Thread")), _) => {
-                    FieldRole::Thread(target)
-                }
-                ("stackTrace", Some((target, "StackTrace")), _) => FieldRole::Stack(target),
-                (field_name, target, _) => {
-                    let unit = unit(field.meaning, tables);
-                    let key = AttributeKey {
-                        unit,
-                        ..AttributeKey::named(tables.string(field_name))
-                    };
-                    let key = tables.attribute_key(key);
-                    keys.push(key);
-                    if let ("previousOwner", Some((target, "Thread"))) = (field_name, target) {
-                        roles.push(FieldRole::Owner(target, key));
-                        continue;
-                    }
-                    let taken = rule.is_none_or(|rule| rule.takes(field_name));
-                    let label = (!taken).then(|| {
-                        let known = LABELS.iter().find(|(from, _)| *from == field_name);
-                        let of_exception = plain.contains("xception") || plain.contains("Error");
-                        match known {
-                            Some((from, to)) if *from != "type" || of_exception => {
-                                tables.attribute_named(to)
-                            }
-                            _ => key,
-                        }
-                    });
-                    let counter = COUNTERS
-                        .iter()
-                        .find(|(of, counted, _)| *of == plain && *counted == field_name)
-                        .map(|&(of, counted, each)| {
-                            let name = tables.string(&format!("{of}.{counted}"));
-                            if each {
-                                series.push((name, unit));
-                                CounterField::Thread(series.len() - 1)
-                            } else {
-                                CounterField::Process(tables.series(traceloom_model::Series {
-                                    name,
-                                    unit,
-                                    track: None,
-                                }))
-                            }
-                        });
-                    FieldRole::Attribute {
-                        key,
-                        label,
-                        counter,
-                    }
-                }
-            });
+            fields.add(field);
         }
+        let FieldRoles {
+            roles,
+            keys,
+            series,
+            ..
+        } = fields;
         let of = |name: &str| {
             let mut fields = schema.fields(index).iter();
             fields.position(|field| field.name == name)
@@ -175,7 +130,7 @@ impl Plan {
         let event_type = *event_types
             .entry((name_id, keys.clone()))
             .or_insert_with(|| {
-                tables.event_type(traceloom_model::EventType {
+                tables.event_type(EventType {
                     name: name_id,
                     label,
                     fields: keys,
@@ -209,6 +164,87 @@ impl Plan {
             };
         }
         self
+    }
+}
+
+/// The roles of an event type's fields, one after the other.
+struct FieldRoles<'s> {
+    schema: &'s TypeSchemas,
+    /// The name of the type, without the prefix of old recordings.
+    plain: &'s str,
+    rule: Option<Rule>,
+    tables: &'s mut Tables,
+    roles: Vec<FieldRole>,
+    keys: Vec<AttrKeyId>,
+    series: Vec<(StringId, Unit)>,
+}
+
+impl FieldRoles<'_> {
+    fn add(&mut self, field: &FieldSchema) {
+        let target = match field.kind {
+            FieldEncoding::Ref(target) if !field.array => {
+                Some((target, self.schema.last_word(target)))
+            }
+            _ => None,
+        };
+        let role = match (field.name.as_str(), target, field.kind) {
+            ("startTime", _, FieldEncoding::Long) => FieldRole::Start,
+            ("duration", _, FieldEncoding::Long) => FieldRole::Duration(field.meaning),
+            ("eventThread" | "sampledThread", Some((target, "Thread")), _) => {
+                FieldRole::Thread(target)
+            }
+            ("stackTrace", Some((target, "StackTrace")), _) => FieldRole::Stack(target),
+            (name, target, _) => {
+                let unit = unit(field.meaning, self.tables);
+                let key = AttributeKey {
+                    unit,
+                    ..AttributeKey::named(self.tables.string(name))
+                };
+                let key = self.tables.attribute_key(key);
+                self.keys.push(key);
+                match (name, target) {
+                    ("previousOwner", Some((target, "Thread"))) => FieldRole::Owner(target, key),
+                    _ => FieldRole::Attribute {
+                        key,
+                        label: self.label(name, key),
+                        counter: self.counter(name, unit),
+                    },
+                }
+            }
+        };
+        self.roles.push(role);
+    }
+
+    /// Returns the label of samples that a field becomes; none for the field with their amount.
+    fn label(&mut self, field: &str, key: AttrKeyId) -> Option<AttrKeyId> {
+        if self.rule.is_none_or(|rule| rule.takes(field)) {
+            return None;
+        }
+        let of_exception = self.plain.contains("xception") || self.plain.contains("Error");
+        let known = LABELS.iter().find(|(from, _)| *from == field);
+        Some(match known {
+            Some((from, to)) if *from != "type" || of_exception => self.tables.attribute_named(to),
+            _ => key,
+        })
+    }
+
+    /// Returns the counter that a field is a point of.
+    fn counter(&mut self, field: &str, unit: Unit) -> Option<CounterField> {
+        let (of, counted, each) = *COUNTERS
+            .iter()
+            .find(|(of, counted, _)| *of == self.plain && *counted == field)?;
+        let name = self.tables.string(&format!("{of}.{counted}"));
+        Some(if each {
+            self.series.push((name, unit));
+            CounterField::Thread(self.series.len() - 1)
+        } else {
+            let series = Series {
+                name,
+                unit,
+                track: None,
+            };
+            CounterField::Process(self.tables.series(series))
+        })
     }
 }
 
