@@ -55,6 +55,16 @@ fn place<T>(table: &mut Vec<Option<T>>, index: usize, row: T) {
     }
 }
 
+/// Returns the rows of a table that are defined, with their ids.
+fn defined<'r, I, R: Clone + 'r>(
+    table: impl IntoIterator<Item = &'r Option<R>>,
+    id: fn(u32) -> I,
+) -> Vec<(I, R)> {
+    let rows = (0..).zip(table);
+    rows.filter_map(|(at, row)| Some((id(at), row.clone()?)))
+        .collect()
+}
+
 macro_rules! lookups {
     ($($name:ident $table:ident $id:ident $row:ident)*) => {$(
         /// Returns the row of this id, none when it was never defined.
@@ -126,6 +136,27 @@ impl Recording {
         strings
             .iter()
             .for_each(|id| self.strings.drop_row(id.index()));
+    }
+
+    /// Returns every row that is defined, for a sink that knows none.
+    #[must_use]
+    pub fn definitions(&self) -> Definitions {
+        Definitions {
+            strings: defined(self.strings.iter(), StringId::new),
+            resources: defined(&self.resources, ResourceId::new),
+            tracks: defined(&self.tracks, TrackId::new),
+            classes: defined(&self.classes, ClassId::new),
+            functions: defined(&self.functions, FunctionId::new),
+            mappings: defined(&self.mappings, MappingId::new),
+            frames: defined(&self.frames, FrameId::new),
+            stacks: defined(&self.stacks, StackId::new),
+            value_types: defined(&self.value_types, ValueTypeId::new),
+            profiles: defined(&self.profiles, ProfileId::new),
+            event_types: defined(&self.event_types, EventTypeId::new),
+            series: defined(&self.series, SeriesId::new),
+            exceptions: defined(&self.exceptions, ExceptionId::new),
+            attribute_keys: defined(&self.attribute_keys, AttrKeyId::new),
+        }
     }
 
     /// Returns a string for people: lossy, and `#id` when it was never defined.

@@ -432,15 +432,13 @@ impl<'r> Traces<'r> {
         let (strings, resources) = (number(of.strings.len()), number(of.resources.len()));
         let first_track = number(of.tracks.len());
         let mut new = Definitions {
-            strings: rows(of.strings.iter(), StringId::new),
-            classes: rows(of.classes.iter(), traceloom_model::ClassId::new),
-            functions: rows(of.functions.iter(), FunctionId::new),
-            frames: rows(of.frames.iter(), traceloom_model::FrameId::new),
-            stacks: rows(of.stacks.iter(), traceloom_model::StackId::new),
-            value_types: rows(of.value_types.iter(), traceloom_model::ValueTypeId::new),
-            exceptions: rows(of.exceptions.iter(), traceloom_model::ExceptionId::new),
-            attribute_keys: rows(of.attribute_keys.iter(), traceloom_model::AttrKeyId::new),
-            ..Definitions::default()
+            resources: Vec::new(),
+            tracks: Vec::new(),
+            mappings: Vec::new(),
+            profiles: Vec::new(),
+            event_types: Vec::new(),
+            series: Vec::new(),
+            ..of.definitions()
         };
         let mut tracks = Vec::new();
         for (at, subtree) in (0..).zip(subtrees) {
@@ -505,16 +503,6 @@ impl MethodSum {
         self.most = self.most.max(duration);
         self.least = self.least.min(duration);
     }
-}
-
-/// Returns the rows of a table that are defined, with their ids.
-fn rows<'r, I, R: Clone + 'r>(
-    table: impl Iterator<Item = &'r Option<R>>,
-    id: fn(u32) -> I,
-) -> Vec<(I, R)> {
-    let rows = (0..).zip(table);
-    rows.filter_map(|(at, row)| Some((id(at), row.clone()?)))
-        .collect()
 }
 
 fn is_error(span: &SpanRow<'_>) -> bool {

@@ -6,9 +6,8 @@
 use std::collections::HashMap;
 
 use traceloom_model::{
-    AttrKeyId, ClassId, Clock, Definitions, ExceptionId, Flow, FrameId, FunctionId, MappingId,
-    Note, Order, Profile as ModelProfile, ProfileId, Recording, SampleBatch, Sink, StackId,
-    StringId, Text, TrackId, ValueTypeId,
+    Clock, Definitions, Flow, Note, Order, Profile as ModelProfile, ProfileId, Recording,
+    SampleBatch, Sink, StringId, Text, ValueTypeId,
 };
 
 use super::event_json::event_json;
@@ -227,45 +226,28 @@ fn definitions_of(
 ) -> Definitions {
     let columns = columns(recording, profile);
     let is_taken = |name: &str| columns.iter().any(|(_, own)| own == name);
-    let mut strings = rows(recording.strings.iter(), StringId::new);
-    let mut value_types = rows(recording.value_types.iter(), ValueTypeId::new);
+    // What profiles say nothing of stays away.
+    let mut all = Definitions {
+        resources: Vec::new(),
+        profiles: vec![(id, profile.clone())],
+        event_types: Vec::new(),
+        series: Vec::new(),
+        ..recording.definitions()
+    };
     let mut next = u32::try_from(recording.strings.len()).unwrap_or(u32::MAX);
     for (id, name) in &columns {
         let source = language.and_then(|language| EventKind::source(language, file, name));
         let Some(source) = source.filter(|source| !is_taken(source)) else {
             continue;
         };
-        if let Some((_, row)) = value_types.iter_mut().find(|(own, _)| own == id) {
+        if let Some((_, row)) = all.value_types.iter_mut().find(|(own, _)| own == id) {
             row.name = StringId::new(next);
-            strings.push((row.name, Text::from_bytes(source.as_bytes().to_vec())));
+            let text = Text::from_bytes(source.as_bytes().to_vec());
+            all.strings.push((row.name, text));
             next = next.saturating_add(1);
         }
     }
-    Definitions {
-        strings,
-        tracks: rows(recording.tracks.iter(), TrackId::new),
-        classes: rows(recording.classes.iter(), ClassId::new),
-        functions: rows(recording.functions.iter(), FunctionId::new),
-        mappings: rows(recording.mappings.iter(), MappingId::new),
-        frames: rows(recording.frames.iter(), FrameId::new),
-        stacks: rows(recording.stacks.iter(), StackId::new),
-        value_types,
-        profiles: vec![(id, profile.clone())],
-        exceptions: rows(recording.exceptions.iter(), ExceptionId::new),
-        attribute_keys: rows(recording.attribute_keys.iter(), AttrKeyId::new),
-        ..Definitions::default()
-    }
-}
-
-/// Returns the rows of a table that are defined, with their ids.
-fn rows<'r, I, R: Clone + 'r>(
-    table: impl Iterator<Item = &'r Option<R>>,
-    id: fn(u32) -> I,
-) -> Vec<(I, R)> {
-    (0..)
-        .zip(table)
-        .filter_map(|(at, row)| Some((id(at), row.clone()?)))
-        .collect()
+    all
 }
 
 #[cfg(test)]

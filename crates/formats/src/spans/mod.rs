@@ -16,10 +16,9 @@ pub(crate) mod stash;
 
 use traceloom_model::{Capabilities, Feature};
 
-/// What formats of slices on tracks can hold.
-pub(crate) const SLICE_FEATURES: Capabilities = Capabilities::of(&[
+/// What formats of spans can hold.
+pub(crate) const SPAN_FEATURES: Capabilities = Capabilities::of(&[
     Feature::Spans,
-    Feature::AsyncTracks,
     Feature::PartialSpans,
     Feature::SpanCounters,
     Feature::InnerCounters,
@@ -39,7 +38,9 @@ pub(crate) const SLICE_FEATURES: Capabilities = Capabilities::of(&[
     Feature::Events,
     Feature::EventDurations,
     Feature::EventAttributes,
-    Feature::Counters,
     Feature::UnknownOrigin,
-    Feature::WideTimes,
 ]);
+
+/// What formats of slices on tracks can hold.
+pub(crate) const SLICE_FEATURES: Capabilities =
+    SPAN_FEATURES.with(&[Feature::AsyncTracks, Feature::Counters, Feature::WideTimes]);

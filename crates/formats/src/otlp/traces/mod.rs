@@ -11,33 +11,14 @@ pub(super) use raise::open;
 
 use traceloom_model::{Capabilities, Feature};
 
+use crate::spans::SPAN_FEATURES;
+
 /// What traces can hold.
-pub(super) const HOLDS: Capabilities = Capabilities::of(&[
-    Feature::Spans,
-    Feature::PartialSpans,
-    Feature::SpanCounters,
-    Feature::InnerCounters,
-    Feature::InnerCalls,
-    Feature::SpanAttributes,
-    Feature::TypedAttributes,
-    Feature::FloatAttributes,
+pub(super) const HOLDS: Capabilities = SPAN_FEATURES.with(&[
     Feature::WideIntegers,
-    Feature::NestedAttributes,
-    Feature::ErrorStatus,
-    Feature::TraceIds,
-    Feature::SpanContexts,
-    Feature::SpanKinds,
-    Feature::InnerMarks,
-    Feature::SubMillisecond,
-    Feature::SubMicrosecond,
-    Feature::Tracks,
     Feature::Resources,
-    Feature::Events,
-    Feature::EventDurations,
-    Feature::EventAttributes,
     Feature::Links,
     Feature::DistantParents,
-    Feature::UnknownOrigin,
 ]);
 
 /// Names of attributes for what a span has beside its attributes; the first five are OpenTelemetry's own.
