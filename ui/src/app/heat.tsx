@@ -1,9 +1,10 @@
 /* Calls by time and duration above their list: a dot each, or how many there are in each stretch; dragging chooses. */
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { amount, counted, grouped } from "../shared/amount";
-import { colours, onRedraw } from "../shared/theme";
+import { colours } from "../shared/theme";
 import type { Call, Overview } from "./api";
+import { useCanvas } from "./canvas";
 import { moment } from "./times";
 
 const HEIGHT = 148;
@@ -66,16 +67,11 @@ function scaleOf(overview: Overview, width: number): Scale {
 const NAMES = ["line", "ink-2", "ink-3", "bad", "accent", "q-1", "q-2", "q-3", "q-4", "q-5", "q-6"] as const;
 
 function draw(
+  g: CanvasRenderingContext2D,
   canvas: HTMLCanvasElement,
   scale: Scale,
   props: { overview: Overview; dots: readonly Call[] | undefined; isSelected: (call: Call) => boolean },
 ): void {
-  const g = canvas.getContext("2d");
-  if (!g) return;
-  const ratio = devicePixelRatio || 1;
-  canvas.width = scale.width * ratio;
-  canvas.height = HEIGHT * ratio;
-  g.scale(ratio, ratio);
   const colour = colours(NAMES, canvas.parentElement ?? document.body);
   g.font = `11px ${getComputedStyle(canvas).fontFamily}`;
   g.textBaseline = "middle";
@@ -154,38 +150,18 @@ export function Heat(props: {
   choose: (chosen: Chosen) => void;
 }): JSX.Element {
   const { overview } = props;
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const [width, setWidth] = useState(0);
-  const [, setRound] = useState(0);
   const [drag, setDrag] = useState<{ x: number; y: number; toX: number; toY: number }>();
-  useEffect(() => {
-    const element = canvas.current?.parentElement;
-    if (!element) return;
-    const watch = new ResizeObserver(() => setWidth(element.clientWidth));
-    watch.observe(element);
-    const forget = onRedraw(() => setRound((round) => round + 1));
-    return () => {
-      forget();
-      watch.disconnect();
-    };
-  }, []);
-  const scale = scaleOf(overview, width);
-  useEffect(() => {
-    if (canvas.current && width) draw(canvas.current, scale, props);
-  });
-  const place = (event: PointerEvent) => {
-    const box = canvas.current?.getBoundingClientRect();
-    return { x: event.clientX - (box?.left ?? 0), y: event.clientY - (box?.top ?? 0) };
-  };
+  const canvas = useCanvas(HEIGHT, (g, width, element) => draw(g, element, scaleOf(overview, width), props));
+  const scale = scaleOf(overview, canvas.width);
   const begin = (event: PointerEvent) => {
     if (event.button) return;
-    const { x, y } = place(event);
-    canvas.current?.setPointerCapture(event.pointerId);
+    const { x, y } = canvas.within(event);
+    canvas.ref.current?.setPointerCapture(event.pointerId);
     setDrag({ x, y, toX: x, toY: y });
   };
   const move = (event: PointerEvent) => {
     if (!drag) return;
-    const { x, y } = place(event);
+    const { x, y } = canvas.within(event);
     setDrag({ ...drag, toX: x, toY: y });
   };
   const end = () => {
@@ -207,7 +183,7 @@ export function Heat(props: {
   return (
     <div class="scatter">
       <canvas
-        ref={canvas}
+        ref={canvas.ref}
         role="img"
         aria-label={what}
         onPointerDown={begin}

@@ -1,10 +1,10 @@
 /* A call over time: each span below the one around it. */
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
 import { levels } from "../shared/names";
 import { Pen } from "../shared/pen";
-import { colours, onRedraw } from "../shared/theme";
+import { colours } from "../shared/theme";
 import type { Span } from "./api";
+import { useCanvas } from "./canvas";
 import { kindColour, kindOf } from "./spans";
 
 /** Pixels from which on a span carries its name. */
@@ -27,29 +27,10 @@ export function Icicle(props: {
   select?: ((span: Span) => void) | undefined;
 }): JSX.Element {
   const { spans, length, level } = props;
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const [width, setWidth] = useState(0);
-  const [, setRound] = useState(0);
   const levelsDrawn = Math.min(Math.max(...spans.map(({ depth }) => depth), 0) + 1, DEEPEST);
-  useEffect(() => {
-    const element = canvas.current?.parentElement;
-    if (!element) return;
-    const watch = new ResizeObserver(() => setWidth(element.clientWidth));
-    watch.observe(element);
-    const forget = onRedraw(() => setRound((round) => round + 1));
-    return () => {
-      forget();
-      watch.disconnect();
-    };
-  }, []);
-  const x = (ns: number) => (ns / Math.max(length, 1)) * width;
-  useEffect(() => {
-    const g = canvas.current?.getContext("2d");
-    if (!g || !canvas.current || !width) return;
-    const ratio = devicePixelRatio || 1;
-    canvas.current.width = width * ratio;
-    canvas.current.height = levelsDrawn * level * ratio;
-    g.scale(ratio, ratio);
+  const place = (ns: number, width: number) => (ns / Math.max(length, 1)) * width;
+  const canvas = useCanvas(levelsDrawn * level, (g, width) => {
+    const x = (ns: number) => place(ns, width);
     const colour = colours(TOKENS);
     const pen = new Pen(g);
     /** Where the last rectangle of each level ends: what would lie in the same pixel is left out. */
@@ -73,10 +54,10 @@ export function Icicle(props: {
     }
   });
   const press = (event: MouseEvent) => {
-    const box = canvas.current?.getBoundingClientRect();
-    if (!box || !props.select) return;
-    const depth = Math.floor((event.clientY - box.top) / level);
-    const at = event.clientX - box.left;
+    if (!props.select) return;
+    const x = (ns: number) => place(ns, canvas.width);
+    const { x: at, y } = canvas.within(event);
+    const depth = Math.floor(y / level);
     const under = spans.filter(
       (span) => span.depth === depth && x(span.offset_ns) <= at + 1 && x(span.offset_ns + span.duration_ns) >= at - 1,
     );
@@ -85,7 +66,7 @@ export function Icicle(props: {
   return (
     <div class="icicle">
       <canvas
-        ref={canvas}
+        ref={canvas.ref}
         role="img"
         aria-label={props.what}
         style={{ height: `${levelsDrawn * level}px` }}

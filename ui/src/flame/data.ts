@@ -70,6 +70,9 @@ export interface HeldComparison {
   total_chance: (number | null)[];
 }
 
+/** The recording whose frames a value has, of a difference. */
+export const recordingOf = (held: Held): string => (held.compared?.word === "after" ? "before" : "after");
+
 /** The data of a graph, its columns read. */
 export interface Data {
   held: Held;

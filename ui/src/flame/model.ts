@@ -16,6 +16,7 @@ const FINEST = 1 / 5000;
 export const NOTHING = -9;
 
 export type View = "graph" | "stacks" | "tree" | "table";
+export const VIEWS: readonly View[] = ["graph", "stacks", "tree", "table"];
 export type Colours = "change" | "package" | "category";
 
 /** What the address remembers. */
