@@ -74,9 +74,10 @@ class Mouse {
 
   move(event: PointerEvent): void {
     const { drag } = this;
-    if (this.pinch(event)) return this.graph.tip.hide();
+    const isPinched = this.pinch(event);
     const isDrag = drag && event.buttons === 1 && Math.abs(event.clientX - drag.x) >= SLACK;
-    if (isDrag) this.moveDrag(drag, event);
+    if (isPinched) this.graph.tip.hide();
+    else if (isDrag) this.moveDrag(drag, event);
     else this.hover(event);
   }
 

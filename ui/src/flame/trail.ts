@@ -17,9 +17,7 @@ export function showPath(graph: FlameGraph, node: number): void {
   for (const caller of callers.slice(0, MOST).reverse()) {
     const forms = data.forms(model.tree.symbol[caller]);
     const id = model.idOf(caller);
-    const press = button(forms[Math.min(1, forms.length - 1)] || "(no name)", () =>
-      graph.zoom(graph.model.nodeOf(id)),
-    );
+    const press = button(forms[Math.min(1, forms.length - 1)] || "(no name)", () => graph.zoom(graph.model.nodeOf(id)));
     path.append(path.lastChild instanceof Element ? " › " : "", press);
   }
 }

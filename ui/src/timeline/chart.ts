@@ -273,6 +273,6 @@ export class TimelineChart {
   }
 
   toggleTable(): void {
-    this.showTable(this.rows.hidden);
+    this.showTable(!!this.rows.hidden);
   }
 }

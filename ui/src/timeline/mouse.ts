@@ -60,11 +60,15 @@ class Mouse {
 
   move(event: PointerEvent): void {
     const { chart, drag } = this;
-    if (this.pinch(event)) return chart.tip.hide();
+    if (this.pinch(event)) {
+      chart.tip.hide();
+      return;
+    }
     const { x, y } = this.within(event);
     if (this.isWidening) {
       chart.gutter = Math.min(Math.max(x, 96), 480);
-      return chart.resize();
+      chart.resize();
+      return;
     }
     const { left } = chart.model;
     chart.pointer = x >= left ? x - left : null;
@@ -138,8 +142,8 @@ class Mouse {
     const { model, view, measuring } = chart;
     const { line, item } = model.at(x, y, view.scrollTop);
     if (measuring.isOn && x >= model.left) measuring.add(model.snap(x - model.left));
+    else if (x < PIN && line?.key) chart.pin(line.key);
     else if (x < model.left && line?.key) {
-      if (x < PIN) return chart.pin(line.key);
       model.track = line.key;
       if (line.folds) chart.fold(line.key);
       else chart.schedule();
