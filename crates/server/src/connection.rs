@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
-use traceloom_formats::protocol::{Ending, Protocol, Session, SessionOptions};
+use traceloom_formats::protocol::{Ending, Protocol, Session, SessionOptions, UnitCounts};
 use traceloom_input::captures::{CaptureId, Event};
 use traceloom_log::{Position, Refused};
 
 use crate::agent_commands::{AgentOrder, LiveAgents};
 use crate::audit::Actor;
 use crate::counts::ListenerCounts;
-use crate::journal::{Journal, unix_ns};
+use crate::journal::{Journal, unix_ms, unix_ns};
 use crate::observer::Observer;
 use crate::tls::Socket;
 
@@ -49,7 +49,7 @@ pub(crate) struct Connection {
     in_flight: VecDeque<Position>,
     n_durable: u64,
     /// Units that were counted.
-    counted: (u64, u64),
+    counted: UnitCounts,
     /// The log had no room for an entry.
     full: bool,
     eof: bool,
@@ -95,7 +95,7 @@ impl Connection {
             filled: 0,
             in_flight: VecDeque::new(),
             n_durable: 0,
-            counted: (0, 0),
+            counted: UnitCounts::default(),
             full: false,
             eof: false,
             reset: false,
@@ -321,15 +321,19 @@ impl Connection {
     }
 
     fn count(&mut self) {
-        let (received, safe) = self.session.units();
+        let units = self.session.units();
         let counts = &self.shared.counts;
         let of_safe = match self.shared.protocol.acknowledges {
             true => &counts.acknowledged,
             false => &counts.stored,
         };
-        counts.received.add(received - self.counted.0);
-        of_safe.add(safe - self.counted.1);
-        self.counted = (received, safe);
+        counts.received.add(units.received - self.counted.received);
+        counts.decoded.add(units.decoded - self.counted.decoded);
+        of_safe.add(units.safe - self.counted.safe);
+        self.counted = units;
+        if let Some(sender_ms) = self.session.sender_ms() {
+            counts.clock.told(sender_ms, unix_ms());
+        }
     }
 
     fn fill(&mut self) -> io::Result<()> {

@@ -59,6 +59,10 @@ pub struct ListenerCounts {
     pub received: Counter,
     /// Bytes received.
     pub received_bytes: Counter,
+    /// Units of which the session, or the reader of the post, knew what they are.
+    pub decoded: Counter,
+    /// How far the clocks of senders are from this machine's.
+    pub clock: ClockOffset,
     /// Units acknowledged.
     pub acknowledged: Counter,
     /// Units safe in the log, of protocols without acknowledgements.
@@ -116,6 +120,47 @@ impl Counter {
     #[must_use]
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The offset of the sender's clock that is farthest away. What was told in the last hour counts, and in some part of the hour
+/// before: a long connection of CDT tells its time once an hour.
+#[derive(Debug, Default)]
+pub struct ClockOffset(Mutex<[HourOffset; 2]>);
+
+#[derive(Debug, Default, Clone, Copy)]
+struct HourOffset {
+    /// Number of the hour since 1970.
+    hour: i64,
+    farthest_ms: Option<i64>,
+}
+
+impl ClockOffset {
+    /// Learns what a sender's clock said at a moment, both in Unix milliseconds.
+    pub(crate) fn told(&self, sender_ms: i64, now_ms: i64) {
+        let hour = now_ms.div_euclid(3_600_000);
+        let mut hours = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if hours[0].hour != hour {
+            let farthest_ms = None;
+            *hours = [HourOffset { hour, farthest_ms }, hours[0]];
+        }
+        let offset_ms = sender_ms.saturating_sub(now_ms);
+        let farthest = hours[0].farthest_ms.get_or_insert(offset_ms);
+        if offset_ms.unsigned_abs() > farthest.unsigned_abs() {
+            *farthest = offset_ms;
+        }
+    }
+
+    /// Returns the farthest offset in milliseconds, positive where the sender's clock is ahead; `None` if no sender told its time.
+    #[must_use]
+    pub fn farthest_ms(&self, now_ms: i64) -> Option<i64> {
+        let hour = now_ms.div_euclid(3_600_000);
+        let hours = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let recent = hours
+            .iter()
+            .filter(|one| (hour - 1..=hour).contains(&one.hour));
+        let offsets = recent.filter_map(|one| one.farthest_ms);
+        offsets.max_by_key(|offset| offset.unsigned_abs())
     }
 }
 
@@ -198,5 +243,28 @@ impl Counts {
             sum(&|one| one.acknowledged.get()),
             sum(&|one| one.refused.get().values().sum()),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_farthest_clock_of_the_last_hours_is_told() {
+        const HOUR: i64 = 3_600_000;
+        let offset = ClockOffset::default();
+        assert_eq!(offset.farthest_ms(0), None);
+        let now = 1000 * HOUR;
+        for sender_ms in [now + 5, now - 900, now + 300] {
+            offset.told(sender_ms, now);
+        }
+        assert_eq!(offset.farthest_ms(now), Some(-900));
+        offset.told(now + HOUR + 7, now + HOUR);
+        assert_eq!(offset.farthest_ms(now + HOUR), Some(-900));
+        assert_eq!(offset.farthest_ms(now + 2 * HOUR), Some(7));
+        assert_eq!(offset.farthest_ms(now + 3 * HOUR), None);
+        offset.told(i64::MIN, now + 3 * HOUR);
+        assert_eq!(offset.farthest_ms(now + 3 * HOUR), Some(i64::MIN));
     }
 }

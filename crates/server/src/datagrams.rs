@@ -164,6 +164,7 @@ impl DatagramListener {
             return Ok(());
         };
         self.counts.received.add(counts.units);
+        self.counts.decoded.add(counts.units);
         self.counts.stored.add(counts.units - counts.repeated);
         self.counts.suppressed.add(counts.repeated);
         self.counts.late.add(counts.late);

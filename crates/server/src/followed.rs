@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use traceloom_formats::Error as FormatError;
-use traceloom_formats::protocol::{Entry, Protocol, Session, SessionOptions};
+use traceloom_formats::protocol::{Entry, Protocol, Session, SessionOptions, UnitCounts};
 use traceloom_input::captures::{CaptureId, Captures, DataFolder, Event, SessionEnd, State};
 use traceloom_log::{Position, Refused};
 
@@ -71,7 +71,7 @@ struct Receiving {
     window: Vec<u8>,
     /// Units that may not be safe yet.
     last: Option<Position>,
-    counted: (u64, u64),
+    counted: UnitCounts,
 }
 
 impl FollowedFile {
@@ -195,7 +195,7 @@ impl FollowedFile {
             offset: left.offset,
             window: Vec::new(),
             last: None,
-            counted: (0, 0),
+            counted: UnitCounts::default(),
         })
     }
 
@@ -216,15 +216,16 @@ impl FollowedFile {
         });
         receiving.offset += used as u64;
         receiving.window.drain(..used);
-        let (received, _) = receiving.session.units();
-        self.counts.received.add(received - receiving.counted.0);
-        receiving.counted.0 = received;
+        let (units, counted) = (receiving.session.units(), &mut receiving.counted);
+        self.counts.received.add(units.received - counted.received);
+        self.counts.decoded.add(units.decoded - counted.decoded);
+        (counted.received, counted.decoded) = (units.received, units.decoded);
         if receiving
             .last
             .is_some_and(|last| self.journal.durable() > last)
         {
-            self.counts.stored.add(received - receiving.counted.1);
-            receiving.counted.1 = received;
+            self.counts.stored.add(units.received - counted.safe);
+            counted.safe = units.received;
         }
         self.counts.received_bytes.add(used as u64);
         stored.map_err(Followed::from)

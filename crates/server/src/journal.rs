@@ -261,3 +261,8 @@ pub(crate) fn unix_ns() -> i64 {
         i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
     })
 }
+
+/// Returns the Unix time in milliseconds, 0 before 1970.
+pub(crate) fn unix_ms() -> i64 {
+    unix_ns() / 1_000_000
+}

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use traceloom_formats::heph;
 use traceloom_formats::protocol::{
-    CaptureRules, Ending, Entry, FIRST_KIND, Keep, Protocol, Session,
+    CaptureRules, Ending, Entry, FIRST_KIND, Keep, Protocol, Session, UnitCounts,
 };
 use traceloom_input::captures::{Captures, DataFolder, State};
 
@@ -75,8 +75,12 @@ impl Session for Echo {
         })
     }
 
-    fn units(&self) -> (u64, u64) {
-        (self.received.len() as u64, self.n_sent)
+    fn units(&self) -> UnitCounts {
+        UnitCounts {
+            received: self.received.len() as u64,
+            decoded: self.received.len() as u64,
+            safe: self.n_sent,
+        }
     }
 }
 

@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use super::protocol::{Assemble, AssembledPart, Ending, Entry, Identity, Keep, Sender, Session};
+use super::protocol::{
+    Assemble, AssembledPart, Ending, Entry, Identity, Keep, Sender, Session, UnitCounts,
+};
 use super::{Error, Part};
 
 /// Bytes of the longest unit.
@@ -24,6 +26,9 @@ pub(crate) trait Content: Send {
 
     /// Learns what was stored; returns the word for why the connection is closed, if it is.
     fn stored(&mut self, unit: &[u8]) -> Option<&'static str>;
+
+    /// Returns `true` if what was stored last belongs to a trace.
+    fn is_trace(&self) -> bool;
 }
 
 /// The collector's end of a connection.
@@ -31,6 +36,7 @@ pub(crate) struct Stored<C> {
     content: C,
     started: Duration,
     n_units: u64,
+    n_decoded: u64,
     n_safe: u64,
     closed: Option<Ending>,
 }
@@ -42,6 +48,7 @@ impl<C: Content> Stored<C> {
             content,
             started: now,
             n_units: 0,
+            n_decoded: 0,
             n_safe: 0,
             closed: None,
         }
@@ -69,7 +76,9 @@ impl<C: Content> Stored<C> {
             }
             self.n_units += 1;
             used += unit.len();
-            if let Some(reason) = self.content.stored(unit) {
+            let reason = self.content.stored(unit);
+            self.n_decoded += u64::from(self.content.is_trace());
+            if let Some(reason) = reason {
                 self.close(reason, false);
                 return bytes.len();
             }
@@ -122,8 +131,12 @@ impl<C: Content> Session for Stored<C> {
         self.closed
     }
 
-    fn units(&self) -> (u64, u64) {
-        (self.n_units, self.n_safe)
+    fn units(&self) -> UnitCounts {
+        UnitCounts {
+            received: self.n_units,
+            decoded: self.n_decoded,
+            safe: self.n_safe,
+        }
     }
 }
 

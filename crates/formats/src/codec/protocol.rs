@@ -124,9 +124,14 @@ pub trait Session: Send {
     /// Returns why the session ended; the connection is closed once the output is sent.
     fn closed(&self) -> Option<Ending>;
 
-    /// Returns the number of units received and the number of those acknowledged; in a protocol without
-    /// acknowledgements, of those known to be safe.
-    fn units(&self) -> (u64, u64);
+    /// Returns the numbers of units so far.
+    fn units(&self) -> UnitCounts;
+
+    /// Takes the newest time of the sender's own clock that it told since the last call, in Unix milliseconds. It was read when the
+    /// sender wrote it, which may be seconds ago.
+    fn sender_ms(&mut self) -> Option<i64> {
+        None
+    }
 
     /// Sends the command `word` to the sender as soon as the protocol lets it, and has that stored.
     ///
@@ -141,6 +146,17 @@ pub trait Session: Send {
         let _ = (id, word, keep);
         Err(CommandRefusal::NotSpoken)
     }
+}
+
+/// Units of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnitCounts {
+    /// Units received.
+    pub received: u64,
+    /// Units of which the session knew what they are.
+    pub decoded: u64,
+    /// Units acknowledged; in a protocol without acknowledgements, those known to be safe.
+    pub safe: u64,
 }
 
 /// How a protocol's datagrams are received.

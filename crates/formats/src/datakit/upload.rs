@@ -2,6 +2,7 @@
 
 use super::Metadata;
 use super::http::{self, HttpMessage};
+use super::metadata::rfc3339;
 use traceloom_model::Limits;
 
 /// Parts that an upload may have.
@@ -89,6 +90,13 @@ impl Metadata {
             "" => self.get(alias),
             value => value,
         })
+    }
+
+    /// Returns when the recording ended by the sender's clock, in Unix nanoseconds.
+    #[must_use]
+    pub fn end_ns(&self) -> Option<i64> {
+        let [_, _, end, _] = self.sequence();
+        rfc3339(end)
     }
 }
 

@@ -79,6 +79,10 @@ impl Content for Lead {
         self.take(unit);
         self.is_too_long().then_some("no_packet")
     }
+
+    fn is_trace(&self) -> bool {
+        self.found
+    }
 }
 
 #[cfg(test)]
@@ -118,10 +122,11 @@ mod tests {
         }
         assert!(kept == bytes);
         assert_eq!(assembled.parts().len(), 1);
-        let (received, safe) = session.units();
-        assert!(received >= 4 && safe == 0, "{received} {safe}");
-        session.durable(received - 1);
-        assert_eq!(session.units(), (received, received - 1));
+        let counts = session.units();
+        assert!(counts.received >= 4 && counts.safe == 0, "{counts:?}");
+        assert_eq!(counts.decoded, counts.received);
+        session.durable(counts.received - 1);
+        assert_eq!(session.units().safe, counts.received - 1);
         assert_eq!(session.closed(), None);
         assert!(!session.finish(b"rest", &mut |_| false));
         assert_eq!(session.closed(), None);
@@ -140,11 +145,23 @@ mod tests {
                     window.len()
                 );
             }
-            session.closed().map(|ending| ending.reason)
+            (
+                session.closed().map(|ending| ending.reason),
+                session.units(),
+            )
         };
-        assert_eq!(reason(10, 5_000, b""), Some("no_packet"));
+        let (ending, counts) = reason(10, 5_000, b"");
+        assert_eq!((ending, counts.decoded), (Some("no_packet"), 0));
         for chunk in [1, 2, 3, 5, 7, 5_000] {
-            assert_eq!(reason(1_001, chunk, EPOCH), None, "pieces of {chunk}");
+            let (ending, counts) = reason(1_001, chunk, EPOCH);
+            assert_eq!(ending, None, "pieces of {chunk}");
+            // The magic ends in the piece with byte 1,004.
+            let before = 1_004 / chunk as u64;
+            assert_eq!(
+                counts.decoded,
+                counts.received - before,
+                "pieces of {chunk}"
+            );
         }
     }
 

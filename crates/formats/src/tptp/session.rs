@@ -62,6 +62,10 @@ impl Content for Beginning {
         self.n_unread += unit.len();
         (self.n_unread >= MOST_UNREAD).then_some("no_trace")
     }
+
+    fn is_trace(&self) -> bool {
+        self.kind.is_some_and(|kind| kind != IS_UNREAD)
+    }
 }
 
 fn kind_of(window: &[u8], is_end: bool) -> Option<u8> {

@@ -17,6 +17,7 @@ use super::body::{DecodedBudget, receive};
 use super::failure::{Failure, refused};
 use super::sender::{PostIdentity, Sender, head, text};
 use super::{Http, Peer, answer};
+use crate::journal::unix_ms;
 use crate::posts::KeptPost;
 
 /// Bytes of a body: Datakit's own limit.
@@ -64,6 +65,9 @@ async fn keep(
     let sender = Sender::of(http, headers, peer);
     let content_type = text(headers, header::CONTENT_TYPE);
     let looked = tokio::task::block_in_place(|| look(&sender, content_type, &body.bytes))?;
+    if let Some(end_ns) = looked.end_ns {
+        http.counts.clock.told(end_ns / 1_000_000, unix_ms());
+    }
     let mut kept_headers = headers.clone();
     if !http.input_tags.is_empty() {
         // Tags and what they are about are read together, which compression around it all would keep apart.
@@ -87,6 +91,8 @@ async fn keep(
 struct LookedAt {
     identity: blake3::Hash,
     service: String,
+    /// When its recording ended, by its sender's clock.
+    end_ns: Option<i64>,
     /// Its body, where that was compressed as a whole.
     decoded: Option<Vec<u8>>,
 }
@@ -135,6 +141,7 @@ fn look(sender: &Sender, content_type: &str, bytes: &[u8]) -> Result<LookedAt, F
     Ok(LookedAt {
         identity: identity.finish(),
         service: metadata.get("service").to_owned(),
+        end_ns: metadata.end_ns(),
         decoded,
     })
 }

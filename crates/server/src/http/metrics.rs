@@ -18,17 +18,22 @@ use prometheus_client::registry::Registry;
 use super::{Http, refusal};
 use crate::Counts;
 use crate::counts::ListenerCounts;
-use crate::journal::unix_ns;
+use crate::journal::{unix_ms, unix_ns};
 
 /// A count of a listener: its name, what it is, and where it is read.
 type Row = (&'static str, &'static str, fn(&ListenerCounts) -> u64);
 
-const COUNTS: [Row; 7] = [
+const COUNTS: [Row; 8] = [
     ("connections", "Connections taken", |one| one.sessions.get()),
     ("received_units", "Units received", |one| one.received.get()),
     ("received_bytes", "Bytes received", |one| {
         one.received_bytes.get()
     }),
+    (
+        "decoded_units",
+        "Units of which the session, or the reader of the post, knew what they are",
+        |one| one.decoded.get(),
+    ),
     (
         "acknowledged_units",
         "Units acknowledged after they were safe",
@@ -92,6 +97,16 @@ impl Collector for Snapshot {
                     let labels = [("listener", *listener), ("reason", reason)];
                     ConstCounter::new(n).encode(metric.encode_family(&labels)?)?;
                 }
+            }
+        }
+        let name = "clock_offset_seconds";
+        let help = "How far the sender's clock that is farthest away is ahead";
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for (listener, counts) in &listeners {
+            if let Some(offset_ms) = counts.clock.farthest_ms(unix_ms()) {
+                let labels = [("listener", *listener)];
+                let seconds = offset_ms as f64 / 1e3;
+                ConstGauge::new(seconds).encode(metric.encode_family(&labels)?)?;
             }
         }
         let name = "unforwarded_profiles";

@@ -47,6 +47,7 @@ impl Sender {
 
     /// Stores a post, and returns where once it is safe.
     pub(super) async fn keep(&self, http: &Http, post: &Post<'_>) -> Result<KeptPost, Failure> {
+        http.counts.decoded.add(1);
         http.posts.sweep();
         let kept = http.posts.keep(post).await?;
         match kept.repeats {

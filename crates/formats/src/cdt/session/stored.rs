@@ -6,8 +6,13 @@ use std::time::Duration;
 use super::{
     Closed, Collector, Hello, LEGACY_VERSION, OpenStream, Receiver, Terms, Unit, VERSION, kind,
 };
+use crate::ErrorKind;
+use crate::cdt::calls::Header;
 use crate::cdt::tcp::{Command, Granted, Handle, STREAMS};
-use crate::codec::protocol::{CommandRefusal, Ending, Entry, Keep, Session, SessionOptions};
+use crate::codec::protocol::{
+    CommandRefusal, Ending, Entry, Keep, Session, SessionOptions, UnitCounts,
+};
+use crate::wire::Cursor;
 
 /// Time after which an agent begins the next file of a stream.
 const ROTATION_PERIOD_MS: i64 = 3_600_000;
@@ -19,7 +24,40 @@ const ROTATION_SIZE: i64 = 2 << 20;
 pub(super) struct Stored {
     collector: Collector,
     entries: Entries,
+    clock: AgentClock,
     options: SessionOptions,
+}
+
+/// The agent's clock, which stands in the head of each calls file: the agent begins it when it opens the stream.
+#[derive(Default)]
+struct AgentClock {
+    /// The calls stream opened last, with its first bytes while they are no whole head.
+    opened: Option<(u32, Vec<u8>)>,
+    told_ms: Option<i64>,
+}
+
+impl AgentClock {
+    fn open(&mut self, open: &OpenStream<'_>) {
+        if open.name == b"calls" {
+            self.opened = Some((open.stream, Vec::new()));
+        }
+    }
+
+    fn unit(&mut self, unit: &Unit<'_>) {
+        let Some((stream, head)) = &mut self.opened else {
+            return;
+        };
+        if *stream != unit.stream {
+            return;
+        }
+        head.extend_from_slice(unit.bytes);
+        match Header::read(&mut Cursor::new(head, 0)) {
+            Err(error) if matches!(error.kind(), ErrorKind::Truncated { .. }) => return,
+            Err(_) => {}
+            Ok(header) => self.told_ms = Some(header.start_time),
+        }
+        self.opened = None;
+    }
 }
 
 /// Entries handed out, and which of them are no units.
@@ -74,6 +112,7 @@ impl Entries {
 /// The session's owner as the state machine sees it.
 struct Store<'s, 'k> {
     entries: &'s mut Entries,
+    clock: &'s mut AgentClock,
     options: &'s SessionOptions,
     keep: &'s mut Keep<'k>,
 }
@@ -124,6 +163,7 @@ impl Receiver for Store<'_, '_> {
             sequence: open.requested_sequence,
         };
         let handle = handle(self.options.seed, open.stream);
+        self.clock.open(open);
         self.command(
             open.stream,
             &Command::InitStream {
@@ -144,7 +184,11 @@ impl Receiver for Store<'_, '_> {
             kind: kind::DATA,
             bytes: unit.bytes,
         };
-        self.entries.push_pending(self.keep) && self.entries.push(&entry, self.keep)
+        let stored = self.entries.push_pending(self.keep) && self.entries.push(&entry, self.keep);
+        if stored {
+            self.clock.unit(unit);
+        }
+        stored
     }
 
     fn command_result(&mut self, command: &Handle, succeeded: bool) {
@@ -183,6 +227,7 @@ impl Stored {
         Self {
             collector: Collector::new(Terms::default(), now),
             entries: Entries::default(),
+            clock: AgentClock::default(),
             options: options.clone(),
         }
     }
@@ -192,6 +237,7 @@ impl Session for Stored {
     fn read(&mut self, window: &[u8], now: Duration, keep: &mut Keep<'_>) -> usize {
         let mut store = Store {
             entries: &mut self.entries,
+            clock: &mut self.clock,
             options: &self.options,
             keep,
         };
@@ -252,8 +298,18 @@ impl Session for Stored {
         Some(Ending { reason, orderly })
     }
 
-    fn units(&self) -> (u64, u64) {
-        self.collector.units()
+    fn units(&self) -> UnitCounts {
+        let (received, safe) = self.collector.units();
+        UnitCounts {
+            received,
+            // One whose stream nobody opened ends the connection, and is no unit.
+            decoded: received,
+            safe,
+        }
+    }
+
+    fn sender_ms(&mut self) -> Option<i64> {
+        self.clock.told_ms.take()
     }
 
     fn command(
@@ -265,6 +321,7 @@ impl Session for Stored {
         self.collector.send_command(id, word)?;
         let mut store = Store {
             entries: &mut self.entries,
+            clock: &mut self.clock,
             options: &self.options,
             keep,
         };

@@ -282,6 +282,7 @@ async fn keep(
         pieces: &[&line],
         identity: identity.finish(),
     };
+    http.counts.decoded.add(1);
     http.posts.sweep();
     let Some(kept) = http.posts.keep_within(&post, within).await? else {
         return Ok(None);
