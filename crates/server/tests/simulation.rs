@@ -330,10 +330,10 @@ impl Pair {
             return Ok(());
         };
         let before = session.output().len();
-        let units = session.units().1;
+        let units = session.units().safe;
         session.storage_failed();
         session.durable(self.n_kept + self.n_pending);
-        let acknowledged = session.units().1 > units || session.output().len() > before + 1;
+        let acknowledged = session.units().safe > units || session.output().len() > before + 1;
         if self.kind == Kind::Cdt && acknowledged {
             return Err("a unit is acknowledged after the log failed".to_owned());
         }
