@@ -54,7 +54,7 @@ pub(crate) struct Options {
     /// Connections at a time.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     agents: u32,
-    /// Bytes a second, of all agents together.
+    /// Bytes a second, of all agents together, which begin within a second.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
     rate: Option<u64>,
     /// Send everything this often, behind itself.

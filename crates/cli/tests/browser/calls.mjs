@@ -96,7 +96,7 @@ await serve(async ({ cdt, origin, data }) => {
     await page.mouse.down();
     await page.mouse.move(box.x + box.width * 0.7, box.y + 60, { steps: 4 });
     await page.mouse.up();
-    await page.waitForURL(/duration/);
+    await page.waitForURL((url) => /duration >= /.test(url.searchParams.get('q') ?? ''));
     const query = new URL(page.url()).searchParams;
     const [, least, most] = /duration >= (\S+) and duration <= (\S+)/.exec(query.get('q'));
     const inside = json('calls', data, '--json', `--filter=duration >= ${least} and duration <= ${most}`, `--since=${query.get('from')}`, `--until=${query.get('to')}`);
