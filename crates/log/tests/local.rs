@@ -154,6 +154,13 @@ fn files_of_others_are_left_alone() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
 }
 
+const UNIT: Record<'_> = Record {
+    session: 0,
+    stream: 0,
+    kind: 0,
+    bytes: b"unit",
+};
+
 /// A folder that removes nothing until it is told to.
 struct Stuck {
     disk: Local,
@@ -196,13 +203,7 @@ fn a_group_waits_for_no_segment_to_be_removed() {
     };
     let (log, _) = Log::open(Arc::new(disk), Options::default()).unwrap();
     let queue = Queue::start(log, Box::new(|| {})).unwrap();
-    let record = Record {
-        session: 0,
-        stream: 0,
-        kind: 0,
-        bytes: b"unit",
-    };
-    let commit = || queue.wait(queue.submit(&record).unwrap()).unwrap();
+    let commit = || queue.wait(queue.submit(&UNIT).unwrap()).unwrap();
     commit();
     std::thread::scope(|scope| {
         let (queue, end) = (&queue, queue.durable());
@@ -278,17 +279,11 @@ fn after_a_failed_sync_nothing_is_acknowledged_and_everybody_is_told() {
     };
     let (log, _) = Log::open(Arc::new(disk), Options::default()).unwrap();
     let queue = Queue::start(log, Box::new(|| {})).unwrap();
-    let record = Record {
-        session: 0,
-        stream: 0,
-        kind: 0,
-        bytes: b"unit",
-    };
-    let first = queue.submit(&record).unwrap();
+    let first = queue.submit(&UNIT).unwrap();
     queue.wait(first).unwrap();
-    let second = queue.submit(&record).unwrap();
+    let second = queue.submit(&UNIT).unwrap();
     assert_eq!(queue.wait(second), Err(Refused::Ended));
-    assert_eq!(queue.submit(&record), Err(Refused::Ended));
+    assert_eq!(queue.submit(&UNIT), Err(Refused::Ended));
     assert_eq!(queue.durable(), second);
     let failure = queue.close().unwrap_err();
     assert_eq!(failure.to_string(), "cannot sync (segment 1): no more");
