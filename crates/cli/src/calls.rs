@@ -12,7 +12,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use traceloom_analysis::GroupBy;
 use traceloom_analysis::calls::{
-    Call, CallCounts, CallList, CallQuery, CallTable, Calls, CallsAfter, Cell, Column, ListedCalls,
+    Call, CallCounts, CallList, CallQuery, Calls, CallsAfter, Cell, Column, ListedCalls,
 };
 use traceloom_analysis::names::{FunctionPattern, ShortNames};
 use traceloom_input::Document;
@@ -223,7 +223,7 @@ fn add(
     query: &CallQuery,
 ) -> anyhow::Result<()> {
     let notes = input.read(|recording| {
-        let mut table = CallTable::new(query.clone());
+        let mut table = list.table(query);
         let notes = recording.lower(&mut table)?;
         list.add(table.finish(), |call| {
             CallName::of(input.number - 1, recording, call)

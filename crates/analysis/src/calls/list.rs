@@ -2,7 +2,7 @@
 
 use super::CallsAfter;
 use super::cell::SortKey;
-use super::table::{Call, CallQuery, Calls};
+use super::table::{Call, CallQuery, CallTable, Calls};
 
 /// Calls of several recordings in one order, in memory bounded by the limit.
 ///
@@ -12,11 +12,12 @@ use super::table::{Call, CallQuery, Calls};
 /// `N` is what a caller knows a call by.
 #[derive(Debug)]
 pub struct CallList<N> {
-    descending: bool,
+    query: CallQuery,
     /// Most calls, those of earlier pages with the key of the place included.
     most: usize,
-    after: Option<CallsAfter>,
     rows: Vec<ListedCall<N>>,
+    /// Rows that are in their order.
+    n_sorted: usize,
     /// Tables and pauses; the calls are in `rows`.
     recordings: Vec<Option<Calls>>,
     /// Recordings that are held.
@@ -91,17 +92,30 @@ impl<N> CallList<N> {
     #[must_use]
     pub fn new(query: &CallQuery) -> Self {
         Self {
-            descending: query.sort.as_ref().is_some_and(|&(_, falling)| falling),
+            query: query.clone(),
             most: query.most(),
-            after: query.after.clone(),
             rows: Vec::new(),
+            n_sorted: 0,
             recordings: Vec::new(),
             n_held: 0,
             counts: CallCounts::default(),
         }
     }
 
-    /// Adds the calls of a recording, which [`super::CallTable`] ordered by the same column with the same limit;
+    /// Returns a table for the calls of the next recording, which leaves out what sorts behind a full list.
+    ///
+    /// `query` has the order and the limit of the list.
+    #[must_use]
+    pub fn table(&mut self, query: &CallQuery) -> CallTable {
+        let is_full = self.rows.len() >= self.most;
+        if is_full {
+            self.cut();
+        }
+        let last = self.rows.last().filter(|_| is_full);
+        CallTable::new(query.clone()).before(last.map(|row| row.key.clone()))
+    }
+
+    /// Adds the calls of a recording, which [`CallTable`] ordered by the same column with the same limit;
     /// `id` names a call.
     pub fn add(&mut self, mut calls: Calls, id: impl Fn(&Call) -> N) {
         self.counts.add(calls.counts);
@@ -134,19 +148,21 @@ impl<N> CallList<N> {
 
     /// Sorts, drops what is beyond the limit, and the tables that no call needs.
     fn cut(&mut self) {
-        let descending = self.descending;
-        self.rows.sort_unstable_by(|a, b| {
-            let order = match descending {
-                true => b.key.cmp(&a.key),
-                false => a.key.cmp(&b.key),
-            };
-            order.then((a.recording, a.number).cmp(&(b.recording, b.number)))
-        });
-        let limit = self.most;
-        if self.rows.len() <= limit {
+        if self.n_sorted == self.rows.len() {
             return;
         }
-        self.rows.truncate(limit);
+        let query = &self.query;
+        // Stable, because that is quick with what is in order already.
+        self.rows.sort_by(|a, b| {
+            let place = |row: &ListedCall<N>| (row.recording, row.number);
+            query.compare(&a.key, &b.key).then(place(a).cmp(&place(b)))
+        });
+        let is_long = self.rows.len() > self.most;
+        self.rows.truncate(self.most);
+        self.n_sorted = self.rows.len();
+        if !is_long {
+            return;
+        }
         let mut needed = vec![false; self.recordings.len()];
         for row in &self.rows {
             if let Some(needed) = needed.get_mut(row.recording) {
@@ -178,7 +194,7 @@ impl<N> CallList<N> {
 
     /// Leaves out what earlier pages have, and returns the place of each row.
     fn page(&mut self) -> Vec<CallsAfter> {
-        let after = self.after.take();
+        let after = self.query.after.take();
         if let Some(after) = &after {
             let same = self.rows.iter().take_while(|row| row.key == after.key);
             let skip = same.take(after.skip).count();

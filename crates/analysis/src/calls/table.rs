@@ -1,5 +1,6 @@
 //! The sink that keeps the calls asked for.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use traceloom_model::{
@@ -34,10 +35,23 @@ pub struct CallQuery {
 }
 
 impl CallQuery {
+    /// Returns `true` if keys are known when everything was read: a pause may come after the call that it stopped.
+    fn sorts_at_the_end(&self) -> bool {
+        matches!(self.sort, Some((Column::Suspended, _)))
+    }
+
     /// Returns the most calls to hold: those with the key of the place may be on earlier pages.
     pub(super) fn most(&self) -> usize {
         let skip = self.after.as_ref().map_or(0, CallsAfter::skip);
         self.limit.unwrap_or(usize::MAX).saturating_add(skip)
+    }
+
+    /// Returns how two keys sort: the call that comes first is less.
+    pub(super) fn compare(&self, a: &SortKey, b: &SortKey) -> Ordering {
+        match self.sort {
+            Some((_, true)) => b.cmp(a),
+            _ => a.cmp(b),
+        }
     }
 
     /// Returns `true` if a call with this key is on an earlier page.
@@ -174,6 +188,8 @@ pub struct Calls {
 pub struct CallTable {
     query: CallQuery,
     calls: Calls,
+    /// The key of the last call that there is room for, once there is none for more; equal ones that come later sort behind it.
+    edge: Option<SortKey>,
     pub(super) keys: Vec<(SortKey, u64, Call)>,
     /// Texts of the calls kept from the last batch.
     held: HashSet<StringId>,
@@ -192,6 +208,11 @@ impl CallTable {
             query,
             ..Self::default()
         }
+    }
+
+    /// Leaves out calls that do not sort before this key.
+    pub(super) fn before(self, edge: Option<SortKey>) -> Self {
+        Self { edge, ..self }
     }
 
     /// Returns true if a call is among those asked for.
@@ -224,6 +245,8 @@ impl CallTable {
             self.keys.retain(|(key, ..)| !query.is_behind(key));
         }
         self.cut();
+        // Texts of a batch are forgotten after a cut in its midst.
+        self.release_texts();
         let rows = self.keys.drain(..).map(|(key, _, call)| (key, call));
         (self.calls.keys, self.calls.rows) = rows.unzip();
         self.calls
@@ -231,21 +254,24 @@ impl CallTable {
 
     /// Sorts and drops what is beyond the limit.
     fn cut(&mut self) {
-        if let Some((_, descending)) = self.query.sort {
-            self.keys.sort_unstable_by(|a, b| {
-                let order = if descending {
-                    b.0.cmp(&a.0)
-                } else {
-                    a.0.cmp(&b.0)
-                };
-                order.then(a.1.cmp(&b.1))
-            });
+        let query = &self.query;
+        if query.sort.is_some() {
+            self.keys
+                .sort_unstable_by(|a, b| query.compare(&a.0, &b.0).then(a.1.cmp(&b.1)));
         }
-        let limit = self.query.most();
+        let limit = query.most();
         if self.keys.len() <= limit {
             return;
         }
         self.keys.truncate(limit);
+        if !self.query.sorts_at_the_end() {
+            self.edge = self.keys.last().map(|(key, ..)| key.clone());
+        }
+        self.release_texts();
+    }
+
+    /// Drops texts of calls that were kept for a while.
+    fn release_texts(&mut self) {
         let mut still = HashSet::new();
         for (_, _, call) in &self.keys {
             texts_of(&call.attributes, &mut still);
@@ -296,21 +322,39 @@ impl CallTable {
             }
             return;
         };
-        let call = Call::of(row, uses);
-        let later = *column == Column::Suspended;
-        let key = if later {
-            SortKey::None
-        } else {
-            self.calls.cell(&call, column).sort_key()
+        let later = self.query.sorts_at_the_end();
+        // Of most calls the key is all that is needed.
+        let (key, call) = match number_of(row, column) {
+            Some(number) => (SortKey::Number(number), None),
+            None if later => (SortKey::None, None),
+            None => {
+                let call = Call::of(row, uses);
+                (self.calls.cell(&call, column).sort_key(), Some(call))
+            }
         };
         if !later && self.query.is_behind(&key) {
             return;
         }
+        let is_beyond = |edge| self.query.compare(&key, edge).is_ge();
+        if !later && self.edge.as_ref().is_some_and(is_beyond) {
+            return;
+        }
+        let call = call.unwrap_or_else(|| Call::of(row, uses));
         texts_of(row.attributes, &mut self.held);
         self.keys.push((key, number, call));
         if !later && self.keys.len() >= limit.saturating_mul(2).max(1024) {
             self.cut();
         }
+    }
+}
+
+/// Returns the key of a call that is not kept yet, where its column is a time of its own; see [`Calls::cell`].
+fn number_of(row: &SpanRow<'_>, column: &Column) -> Option<i64> {
+    match column {
+        Column::Start => Some(row.start),
+        Column::End => Some(row.end),
+        Column::Duration => Some(i64::try_from(row.duration()).unwrap_or(i64::MAX)),
+        _ => None,
     }
 }
 

@@ -276,6 +276,56 @@ fn calls_with_a_method_tell_how_often_and_how_long() {
 }
 
 #[test]
+fn a_limit_takes_the_first_of_the_list() {
+    use super::CallList;
+    let title = Column::Attribute("profiler.title".into());
+    let columns = [
+        Column::Start,
+        Column::End,
+        Column::Duration,
+        Column::Cpu,
+        Column::Suspended,
+        Column::Thread,
+        Column::Title,
+        title,
+    ];
+    for (column, falling) in columns
+        .iter()
+        .flat_map(|column| [(column, true), (column, false)])
+    {
+        let list = |limit| {
+            let query = CallQuery {
+                sort: Some((column.clone(), falling)),
+                limit,
+                ..CallQuery::default()
+            };
+            let mut list = CallList::new(&query);
+            let mut numbers = 0..;
+            for _ in 0..5 {
+                let mut table = list.table(&query);
+                fill(&mut table);
+                let recording = numbers.next();
+                list.add(table.finish(), |call| (recording, call.start));
+            }
+            list.finish()
+        };
+        let rows = |limit| -> Vec<(Option<i32>, i64)> {
+            let order = list(limit).order.into_iter();
+            order.map(|(.., id)| id).collect()
+        };
+        let whole = rows(None);
+        assert_eq!(whole.len(), 300);
+        for limit in [1, 2, 61, 150, 299, 301] {
+            let some = rows(Some(limit));
+            let first = &whole[..limit.min(300)];
+            assert_eq!(some, first, "{limit} by {}, {falling}", column.name());
+        }
+        // What is not kept is counted.
+        assert_eq!(list(Some(2)).counts, list(None).counts);
+    }
+}
+
+#[test]
 fn pages_come_to_the_list() {
     use super::{CallList, CallsAfter};
     let all = |limit, after: Option<CallsAfter>| {
@@ -288,8 +338,9 @@ fn pages_come_to_the_list() {
         let mut list = CallList::new(&query);
         // Two recordings, so that every key is there twice at least.
         for _ in 0..2 {
-            let calls = self::list(query.clone());
-            list.add(calls, |call| call.duration());
+            let mut table = list.table(&query);
+            fill(&mut table);
+            list.add(table.finish(), |call| call.duration());
         }
         list.finish()
     };

@@ -3,7 +3,7 @@
 //! A call that a collector received until some moment began before it. So captures are read by falling time of their last receipt, and
 //! none more once the list is full of calls that began later than everything in the rest was received.
 
-use traceloom_analysis::calls::{CallList, CallQuery, CallTable, Column};
+use traceloom_analysis::calls::{CallList, CallQuery, Column};
 use traceloom_input::captures::ChosenCaptures;
 
 use super::{CallName, Options, in_capture};
@@ -64,7 +64,7 @@ impl NewestFirst {
             let ids: Vec<_> = now.iter().map(|entry| entry.id).collect();
             let input = inputs.open_path(1, &self.chosen.path(&ids))?;
             let notes = input.read(|recording| {
-                let mut table = CallTable::new(query.clone());
+                let mut table = list.table(query);
                 let notes = recording.lower(&mut table)?;
                 list.add(table.finish(), |call| {
                     let mut name = CallName::of(0, recording, call);
