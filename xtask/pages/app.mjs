@@ -1,6 +1,6 @@
 // Measures the app of a collector: what is seen first, the list of many calls, a call of many spans. With TRACELOOM_PICTURES it
 // takes pictures of its pages into that folder instead.
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { browse, drawn, file, json, promise, ROUNDS, serve, tell, traceloom } from './measure.mjs';
 
@@ -49,7 +49,7 @@ const measure = () => serve(async ({ cdt, origin, data }) => {
     traceloom('push', file(name), '--to', origin);
   }
   const captures = json('captures', 'ls', data, '--json');
-  const id = (name) => captures.find(({ parts }) => parts[0].name.includes(name)).id;
+  const id = (name) => captures.find(({ parts }) => parts[0].name.endsWith(`/${name}.json`)).id;
   await browse(async (page) => {
     const times = { now: [], calls: [], call: [] };
     for (let round = 0; round < ROUNDS; round++) {
@@ -76,6 +76,56 @@ const measure = () => serve(async ({ cdt, origin, data }) => {
   }, { origin, viewport: { width: 1440, height: 900 } });
 });
 
+/** Bytes of captures that are sorted, and calls of one capture of them. */
+const SORTED = 500 * 2 ** 20;
+const REQUESTS = 12_000;
+
+/** A Chrome trace of requests, each with some levels of calls below. */
+function requests() {
+  const events = [];
+  for (let at = 0; at < REQUESTS; at++) {
+    const [tid, start, long] = [at % 16, Math.floor(at / 16) * 9000, 4000 + ((at * 7919) % 4000)];
+    events.push({ ph: 'X', pid: 1, tid, ts: start, dur: long, name: `com.acme.shop.Service${at % 60}.work${at % 9}` });
+    for (let layer = 0; layer < 40; layer++) events.push({ ph: 'X', pid: 1, tid, ts: start + 10 + layer * 90, dur: 80, name: `com.acme.shop.Layer${layer % 7}.step${(at + layer) % 200}` });
+  }
+  return JSON.stringify(events);
+}
+
+/** Bytes of what is kept, as its senders sent them. */
+const keptBytes = async (origin) => (await (await fetch(`${origin}/api/v1/services`)).json()).rows.reduce((sum, { bytes }) => sum + bytes, 0);
+
+/** The list of calls over the captures of a busy day: the newest page, and a sort whose result is kept. */
+const sorting = () => serve(async ({ cdt, origin }) => {
+  const [trace, streams] = ['requests.json', 'requests'].map(file);
+  writeFileSync(trace, requests());
+  traceloom('convert', trace, streams, '--to', 'cdt-streams', '--force');
+  const send = (...more) => traceloom('send', streams, '--to', cdt, '--service', 'shop', ...more);
+  send();
+  const one = await keptBytes(origin);
+  send('--agents', String(Math.max(Math.ceil(SORTED / one) - 1, 1)));
+  const bytes = await keptBytes(origin);
+  const size = `${(bytes / 2 ** 20).toFixed(0)} MiB`;
+  const page = async (question) => {
+    const start = performance.now();
+    const answer = await (await fetch(`${origin}/api/v1/calls?n=200&${question}`)).json();
+    const took = performance.now() - start;
+    if (answer.rows?.length !== 200) throw new Error(JSON.stringify(answer).slice(0, 400));
+    return { took, next: answer.next };
+  };
+  const times = { newest: [], sort: [], next: [] };
+  for (let round = 0; round < ROUNDS; round++) {
+    times.newest.push((await page('sort=-start')).took);
+    // Another filter each time: what was kept of the last one is no answer.
+    const sorted = `sort=-duration&q=${encodeURIComponent(`duration >= ${round + 1}us`)}`;
+    const { took, next } = await page(sorted);
+    times.sort.push(took);
+    times.next.push((await page(`${sorted}&after=${encodeURIComponent(next)}`)).took);
+  }
+  promise(`the newest page of calls of ${size}`, times.newest, 300);
+  promise(`a sort by duration over ${size}`, times.sort, 3000);
+  promise('its next page', times.next, 100);
+});
+
 /** The pages of a collector that holds the shop alone, light and dark, wide and on a phone. */
 async function pictures(folder) {
   await serve(async ({ cdt, origin, data }) => {
@@ -86,6 +136,9 @@ async function pictures(folder) {
       ['now', '/', 'h2:has-text("Where the time goes")'],
       ['calls', `/calls?svc=shop-backend&sort=-duration&sel=${encodeURIComponent(`${most.capture.id}/${most.capture.call}`)}`, '.scatter, .cards'],
       ['call', `/call/${most.capture.id}/${most.capture.call}?svc=shop-backend&sort=-duration`, '.tree tbody tr'],
+      ['profiles', '/profiles?svc=shop-backend', '.fetched[aria-busy=false] .flame .view'],
+      ['timeline', '/timeline?svc=shop-backend', '.fetched[aria-busy=false] canvas'],
+      ['memory', '/memory?svc=shop-backend&tab=monitors', 'main [aria-busy=false], main .empty'],
       ['captures', `/captures/${most.capture.id}`, 'pre.hex'],
       ['settings', '/settings', 'h1'],
     ];
@@ -104,4 +157,10 @@ async function pictures(folder) {
   }, '--keep-days', '14');
 }
 const folder = process.env.TRACELOOM_PICTURES;
-await (folder ? pictures(folder) : measure());
+if (folder) await pictures(folder);
+else {
+  await measure();
+  // Another collector, with nothing of the first.
+  rmSync(file('data'), { recursive: true });
+  await sorting();
+}
