@@ -4,8 +4,6 @@ import { fileURLToPath } from "node:url";
 import { transform } from "esbuild";
 
 const APP = fileURLToPath(new URL("src/app/", import.meta.url));
-/** Its labels are drawn, and not in the table yet. */
-const DRAWN = "heat.tsx";
 /** The same in every language: names, what is typed, and what stands for a key or a unit. */
 const SAME = /^(traceloom|traceloom (token|serve) .*|UTC|TPTP|Ctrl K|tl_…)$/;
 const TITLED = /(?:children|"aria-label"|title|placeholder|label): "((?:[^"\\]|\\.)*)"/g;
@@ -16,7 +14,7 @@ let sources = readFileSync(`${APP}../pages/app.tsx`, "utf8");
 for (const name of readdirSync(APP).filter((name) => /\.tsx?$/.test(name))) {
   const source = readFileSync(APP + name, "utf8");
   sources += source;
-  if (!name.endsWith(".tsx") || name === DRAWN) continue;
+  if (!name.endsWith(".tsx")) continue;
   const { code } = await transform(source, {
     loader: "tsx",
     jsx: "automatic",

@@ -6,6 +6,7 @@ import {
   asksFailed,
   completions,
   leastDuration,
+  ofEntry,
   quoted,
   type Vocabulary,
   withDuration,
@@ -37,6 +38,12 @@ test("a filter goes on with names, operators, values and joints", () => {
   // What is taken replaces what was typed of it.
   const [taken] = completions("error and thread = 'ex", KNOWN);
   assert.equal("error and thread = 'ex".slice(0, taken.from) + taken.text, "error and thread = 'exec 1'");
+});
+
+test("an entry point is a pattern of titles", () => {
+  assert.equal(ofEntry("GET /v1/orders/?"), "title ~ '^GET /v1/orders/[\\w.:?-]+$'");
+  assert.equal(ofEntry("say (it's)"), "title ~ '^say \\(it.s\\)$'");
+  assert.equal(ofEntry("a.B.run"), "title ~ '^a\\.B\\.run$' or method ~ '^a\\.B\\.run$' and title !~ .");
 });
 
 test("values of several words are quoted", () => {

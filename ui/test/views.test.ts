@@ -20,6 +20,12 @@ test("a comparison begins with the stretch before the chosen one, else with the 
   assert.deepEqual(firstBase(null, "1-3", captures), { base: "1-1" });
   assert.deepEqual(firstBase(null, "1-2", captures), {});
   assert.deepEqual(firstBase(null, "", captures), {});
+  assert.deepEqual(firstBase(null, "", captures, ["1.2.3"]), {});
+  assert.deepEqual(firstBase(null, "", captures, ["1.2.3", "1.2.4", "1.3.0"]), {
+    base_version: "1.2.4",
+    version: "1.3.0",
+  });
+  assert.deepEqual(firstBase(null, "1-3", captures, ["1.2.3", "1.2.4"]), { base: "1-1" });
 });
 
 test("rows stand by a column, and what is not known stands last", () => {

@@ -321,6 +321,10 @@ impl CommandLine<'_> {
         if !shape.base.is_empty() {
             before.captures.clone_from(&shape.base);
             before.services.clear();
+            before.versions.clear();
+        }
+        if !shape.base_versions.is_empty() {
+            before.versions.clone_from(&shape.base_versions);
         }
         let sides = [paths(self.data, &before)?, paths(self.data, query)?];
         let line = self.shape(query).filtered(query);
@@ -333,21 +337,23 @@ impl CommandLine<'_> {
 
 /// Returns the path of the captures that a query chooses: of its services, named by it, and not received before its time.
 fn paths(data: &Path, query: &Query) -> io::Result<OsString> {
-    if query.captures.is_empty() && query.services.is_empty() && query.from.is_none() {
+    let by_id = query.services.is_empty() && query.versions.is_empty() && query.from.is_none();
+    if by_id && query.captures.is_empty() {
         return Ok(data.as_os_str().to_owned());
     }
-    if query.services.is_empty() && query.from.is_none() {
+    if by_id {
         return Ok(path(data, &query.captures));
     }
-    let services: HashSet<&str> = query.services.iter().map(String::as_str).collect();
     let folder = DataFolder::open(data).map_err(io::Error::other)?;
     let captures = Captures::read(&folder).map_err(io::Error::other)?.list;
     let entries = catalog::entries(&captures);
+    let [services, versions, ids] = [&query.services, &query.versions, &query.captures]
+        .map(|texts| texts.iter().map(String::as_str).collect::<HashSet<_>>());
     let is_wanted = |capture: &Capture| {
-        let is_of = |wanted: &[String], id: String| wanted.is_empty() || wanted.contains(&id);
-        let service = capture.identity.service.as_str();
-        (services.is_empty() || services.contains(service))
-            && is_of(&query.captures, capture.id.to_string())
+        let is_of = |wanted: &HashSet<&str>, text: &str| wanted.is_empty() || wanted.contains(text);
+        is_of(&services, &capture.identity.service)
+            && is_of(&versions, &capture.identity.version)
+            && is_of(&ids, &capture.id.to_string())
     };
     let from = query.from.unwrap_or(i64::MIN);
     let of_services = || {
@@ -358,9 +364,9 @@ fn paths(data: &Path, query: &Query) -> io::Result<OsString> {
     };
     let nothing = |text: String| Err(io::Error::new(io::ErrorKind::NotFound, text));
     if of_services().next().is_none() {
-        return match query.services.is_empty() {
+        return match query.services.is_empty() && query.versions.is_empty() {
             true => nothing("there are no such captures".to_owned()),
-            false => nothing(format!("no capture is of {}", query.services.join(", "))),
+            false => nothing(format!("no capture is of {}", named(query))),
         };
     }
     let received = of_services().filter(|(_, entry)| entry.until_ns >= from);
@@ -379,6 +385,17 @@ fn paths(data: &Path, query: &Query) -> io::Result<OsString> {
     });
     let first = ids.len() - kept.count();
     Ok(path(data, ids.get(first..).unwrap_or_default()))
+}
+
+/// Returns the services and versions of a query, for a sentence.
+fn named(query: &Query) -> String {
+    let services = query.services.join(", ");
+    let versions = query.versions.join(", ");
+    match (services.is_empty(), versions.is_empty()) {
+        (_, true) => services,
+        (true, false) => format!("version {versions}"),
+        (false, false) => format!("{services}, version {versions}"),
+    }
 }
 
 /// Returns the path of some captures.

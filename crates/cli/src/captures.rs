@@ -342,6 +342,7 @@ fn as_json(capture: &Capture) -> serde_json::Value {
         "namespace": capture.identity.namespace,
         "service": capture.identity.service,
         "instance": capture.identity.instance,
+        "version": capture.identity.version,
         "peer": capture.peer,
         "revision": capture.revision,
         "pinned": capture.pinned,

@@ -196,6 +196,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             service: options.service.clone(),
             instance: options.service.clone(),
             namespace: options.namespace.clone(),
+            version: String::new(),
         },
         agents: options.agents,
         rate: options.rate,

@@ -55,6 +55,7 @@ use hotspots::HotspotFlags;
 ))]
 #[command(mut_arg("wide", help(SHORTENED)))]
 #[command(mut_arg("json", help("Print one JSON object a measure")))]
+#[command(mut_arg("paths", |arg| arg.required(false).required_unless_present("categories")))]
 pub(crate) struct Options {
     #[command(flatten)]
     tree: TreeFlags,
@@ -153,6 +154,11 @@ impl Options {
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
+    if options.tree.read.paths.is_empty() && !options.hotspots.prints_rules() {
+        let reason =
+            "name a PATH; without one, `--categories default` prints the rules that come along";
+        return Err(Usage(reason.to_owned()).into());
+    }
     let groups = options.groups()?;
     let is_plain =
         groups.is_empty() && options.direct.wanted().is_none() && !options.hotspots.wanted();

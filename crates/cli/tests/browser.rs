@@ -123,6 +123,11 @@ fn profiles() {
 }
 
 #[test]
+fn versions() {
+    run("versions.mjs", &[]);
+}
+
+#[test]
 fn tiles() {
     run("tiles.mjs", &[SHOP]);
 }

@@ -385,6 +385,14 @@ fn categories_come_to_the_whole() {
     assert!(
         stdout(&["top", "--hotspots", "--categories", "default", SHOP]).contains("org.hibernate.")
     );
+    // Nothing is read for them, so that there need be nothing.
+    assert_eq!(
+        stdout(&["top", "--categories", "default"]),
+        stdout(&["top", "--categories", "default", SHOP])
+    );
+    let none = run(&["top", "--categories", &rules]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("name a PATH"));
 }
 
 #[test]

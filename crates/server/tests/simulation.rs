@@ -161,6 +161,7 @@ impl Pair {
             service: "service".to_owned(),
             instance: instance.clone(),
             namespace: "namespace".to_owned(),
+            version: String::new(),
         };
         let options = SessionOptions {
             seed: seed.into(),

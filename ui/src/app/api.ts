@@ -19,6 +19,7 @@ export interface Capture {
   namespace: string;
   service: string;
   instance: string;
+  version: string;
   pinned: boolean;
   parts: CapturePart[];
   doubts: string[];
@@ -29,6 +30,8 @@ export interface Service {
   namespace: string;
   service: string;
   instances: string[];
+  /** From the oldest to the newest. */
+  versions: string[];
   protocols: string[];
   captures: number;
   open: number;

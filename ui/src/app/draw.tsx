@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import { type Address, go } from "./address";
 import { Link } from "./frame";
 import { say } from "./language";
+import { scopeOf } from "./scope";
 
 /** Views that have a page of their own. */
 const PAGES: Readonly<Record<string, string>> = { flame: "/profiles", timeline: "/timeline" };
@@ -14,7 +15,7 @@ export function DrawPage({ address }: { address: Address }): JSX.Element {
   useEffect(() => {
     if (page) go(address.with({ view: "" }, page), true);
   }, [page]);
-  const chosen = address.asked(["q", "svc", "capture", "from", "to"]);
+  const chosen = scopeOf(address);
   const capture = address.of("capture");
   const what = capture ? say("capture.of", { capture }) : address.of("svc") || say("draw.all");
   return (

@@ -27,6 +27,16 @@ export const quoted = (text: string): string => {
   return text.includes("'") ? `"${text.replaceAll('"', "")}"` : `'${text}'`;
 };
 
+/** A filter for the calls of an entry point, whose `?` stand for ids; some titles have one of their own. What has no title goes by its method. */
+export function ofEntry(shape: string): string {
+  const pattern = shape
+    .replace(/[.*+^$()|[\]{}\\]/g, "\\$&")
+    .replaceAll("?", "[\\w.:?-]+")
+    .replace(/['"]/g, ".");
+  const titled = `title ~ '^${pattern}$'`;
+  return /[\s/]/.test(shape) ? titled : `${titled} or method ~ '^${pattern}$' and title !~ .`;
+}
+
 /** How the text before the cursor goes on. */
 export function completions(before: string, known: Vocabulary): Completion[] {
   const value = /(\$?[\w.-]+)\s*(!=|>=|<=|!~|=|>|<|~)\s*(["']?)([^"'\s]*)$/.exec(before);

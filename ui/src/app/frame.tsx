@@ -10,7 +10,7 @@ import { Keys, Palette, remember } from "./palette";
 import { isLocalTime, switchZone } from "./times";
 
 /** What of the address goes on from page to page. */
-const SHARED = ["svc", "capture", "q", "from", "to"] as const;
+const SHARED = ["svc", "capture", "version", "q", "from", "to"] as const;
 
 /** The pages, with what of the address each goes on with. */
 const PAGES = [

@@ -1,10 +1,11 @@
 /* Calls by time and duration above their list: a dot each, or how many there are in each stretch; dragging chooses. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { amount, counted, grouped } from "../shared/amount";
+import { amount } from "../shared/amount";
 import { colours } from "../shared/theme";
 import type { Call, Overview } from "./api";
 import { useCanvas } from "./canvas";
+import { say } from "./language";
 import { moment } from "./times";
 
 const HEIGHT = 148;
@@ -102,7 +103,7 @@ function draw(
   g.stroke();
   g.textAlign = "right";
   g.fillStyle = colour["ink-2"];
-  g.fillText(`95th percentile ${amount("ns", p95)}`, scale.width - 4, y < 20 ? y + 9 : y - 8);
+  g.fillText(say("heat.p95", { duration: amount("ns", p95) }), scale.width - 4, y < 20 ? y + 9 : y - 8);
 }
 
 type Ink = Record<(typeof NAMES)[number], string>;
@@ -178,8 +179,8 @@ export function Heat(props: {
     const [one, other] = [scale.at(Math.min(x, toX), Math.max(y, toY)), scale.at(Math.max(x, toX), Math.min(y, toY))];
     props.choose({ from: one.ns, to: other.ns, least: one.duration, most: other.duration });
   };
-  const failed = overview.errors ? `, ${grouped(overview.errors)} failed` : "";
-  const what = `${counted(overview.calls, "call")} by time and duration${failed}. The table below has them; dragging chooses a range.`;
+  const failed = overview.errors ? say("heat.failed", { calls: overview.errors }) : "";
+  const what = say("heat.what", { calls: overview.calls, failed });
   return (
     <div class="scatter">
       <canvas
@@ -204,11 +205,10 @@ export function Heat(props: {
       )}
       {!props.dots && (
         <p class="key dim3" aria-hidden="true">
-          calls of a cell
+          {say("heat.cell")}
           {STEPS.map((from, step) => (
             <span key={from}>
-              <i class={`patch q${step + 1}`} /> {from}
-              {step === STEPS.length - 1 ? " and more" : ""}
+              <i class={`patch q${step + 1}`} /> {step === STEPS.length - 1 ? say("heat.more", { calls: from }) : from}
             </span>
           ))}
         </p>

@@ -8,6 +8,7 @@ import { callPage } from "./call";
 import { titleOf } from "./call_columns";
 import { CellBar } from "./call_pane";
 import { capturePage, nameOf } from "./captures";
+import { ofEntry } from "./filter";
 import { Copied, Link, Said, useAnswer, useRead } from "./frame";
 import { Icon } from "./icons";
 import { known, say, show } from "./language";
@@ -85,7 +86,7 @@ function Arriving({ listeners }: { listeners: readonly Listener[] }): JSX.Elemen
         <thead>
           <tr>
             <th>{say("now.listener")}</th>
-            <th class="n">{say("now.senders")}</th>
+            <th class="n">{say("now.connections")}</th>
             <th class="n">{say("captures.received")}</th>
             <th class="n">{say("now.refused")}</th>
             <th class="n">{say("now.lost")}</th>
@@ -269,7 +270,11 @@ function Entries({ groups, all }: { groups: readonly Group[]; all: Overview | un
           {groups.map((one) => (
             <tr key={one.group ?? ""}>
               <td class="x" title={one.group ?? undefined}>
-                {one.group || "–"}
+                {one.group ? (
+                  <Link to={`/calls?sort=-duration&q=${encodeURIComponent(ofEntry(one.group))}`}>{one.group}</Link>
+                ) : (
+                  "–"
+                )}
               </td>
               <td class="n">{grouped(one.calls)}</td>
               <td class="bars">

@@ -4,8 +4,8 @@ import { useState } from "preact/hooks";
 import { startFlame } from "../flame/input";
 import { amount, type Scale } from "../shared/amount";
 import { type Address, go } from "./address";
-import type { Capture, Problem } from "./api";
-import { firstBase } from "./base";
+import type { Capture, Problem, Service } from "./api";
+import { firstBase, versionsOf } from "./base";
 import { Link, Said, useAnswer } from "./frame";
 import { say, show } from "./language";
 import { dataOf, Part } from "./part";
@@ -23,7 +23,7 @@ interface Measure {
 }
 
 /** What is compared with. */
-const BASE = ["base", "base_from", "base_to"] as const;
+const BASE = ["base", "base_version", "base_from", "base_to"] as const;
 const VIEWS = [
   ["", "profiles.all"],
   ["single", "profiles.single"],
@@ -46,7 +46,7 @@ function Left({ address }: { address: Address }): JSX.Element | null {
   const [q, from, to] = ["q", "from", "to"].map((name) => address.of(name));
   const isLess = Boolean(q || from || to);
   const left = useAnswer<Measure>(isLess ? `profiles?${scopeOf(address)}` : undefined);
-  const all = useAnswer<Measure>(isLess ? `profiles?${address.asked(["svc", "capture"])}` : undefined);
+  const all = useAnswer<Measure>(isLess ? `profiles?${address.asked(["svc", "capture", "version"])}` : undefined);
   if (!isLess || !left.answer || !all.answer) return null;
   const key = (row: Measure) => `${row.measure} ${row.source}`;
   const whole = new Map(all.answer.rows.map((row) => [key(row), row.total]));
@@ -66,9 +66,9 @@ function Left({ address }: { address: Address }): JSX.Element | null {
 }
 
 /** Both sides of a comparison, and a way to each. */
-function Sides({ address }: { address: Address }): JSX.Element {
+function Sides({ address, versions }: { address: Address; versions: readonly string[] }): JSX.Element {
   const captures = useAnswer<Capture>("captures").answer?.rows ?? [];
-  const measures = useAnswer<Measure>(`profiles?${address.asked(["svc", "capture"])}`).answer?.rows ?? [];
+  const measures = useAnswer<Measure>(`profiles?${address.asked(["svc", "capture", "version"])}`).answer?.rows ?? [];
   const submit = (event: Event) => {
     event.preventDefault();
     const texts = Array.from(new FormData(event.currentTarget as HTMLFormElement), ([name, text]) => [
@@ -77,10 +77,11 @@ function Sides({ address }: { address: Address }): JSX.Element {
     ]);
     go(address.with(Object.fromEntries(texts)));
   };
-  const alone = { base: "", base_from: "", base_to: "", view: "", value: "" };
+  const alone = { base: "", base_version: "", base_from: "", base_to: "", view: "", value: "" };
   const before = {
     ...alone,
-    ...(address.of("base") && { capture: address.of("base"), svc: "" }),
+    ...(address.of("base") && { capture: address.of("base"), svc: "", version: "" }),
+    ...(address.of("base_version") && { version: address.of("base_version") }),
     ...((address.of("base_from") || address.of("base_to")) && {
       from: address.of("base_from"),
       to: address.of("base_to"),
@@ -88,6 +89,20 @@ function Sides({ address }: { address: Address }): JSX.Element {
   };
   const names = [...new Set(measures.map((row) => row.measure))];
   const hint = say("profiles.above");
+  const versionChoice = (name: "version" | "base_version", none: string) =>
+    versions.length > 0 && (
+      <label class="select">
+        {say("profiles.version")}
+        <select name={name} value={address.of(name)} onChange={(event) => event.currentTarget.form?.requestSubmit()}>
+          <option value="">{none}</option>
+          {versions.toReversed().map((version) => (
+            <option key={version} value={version}>
+              {version}
+            </option>
+          ))}
+        </select>
+      </label>
+    );
   return (
     <form class="bar sides" onSubmit={submit} key={[...SCOPE, ...BASE].map((name) => address.of(name)).join("\n")}>
       <b>{say("profiles.before")}</b>
@@ -102,6 +117,7 @@ function Sides({ address }: { address: Address }): JSX.Element {
           ))}
         </select>
       </label>
+      {versionChoice("base_version", hint)}
       <label class="field time">
         {say("profiles.from")}
         <input name="base_from" defaultValue={address.of("base_from")} placeholder={hint} />
@@ -110,6 +126,8 @@ function Sides({ address }: { address: Address }): JSX.Element {
         {say("profiles.to")}
         <input name="base_to" defaultValue={address.of("base_to")} placeholder={hint} />
       </label>
+      {versions.length > 0 && <b>{say("profiles.after")}</b>}
+      {versionChoice("version", say("all"))}
       {names.length > 1 && (
         <label class="select">
           {say("profiles.value")}
@@ -151,11 +169,16 @@ function compared(address: Address): string {
 export function ProfilesPage({ address }: { address: Address }): JSX.Element {
   const [said, setSaid] = useState<{ about: string; problem?: Problem | undefined }>({ about: "" });
   const captures = useAnswer<Capture>("captures");
+  const services = useAnswer<Service>("services").answer?.rows ?? [];
+  const versions = versionsOf(services, address.query.getAll("svc"));
   const view = VIEWS.find(([view]) => view === address.of("view"))?.[0] ?? "";
   const isCompared = BASE.some((name) => address.of(name));
   const turn = (to: string) => {
-    if (to !== "compare") return go(address.with({ view: to, base: "", base_from: "", base_to: "", value: "" }));
-    const base = isCompared ? {} : firstBase(chosenStretch(), address.of("capture"), captures.answer?.rows ?? []);
+    if (to !== "compare")
+      return go(address.with({ view: to, base: "", base_version: "", base_from: "", base_to: "", value: "" }));
+    const base = isCompared
+      ? {}
+      : firstBase(chosenStretch(), address.of("capture"), captures.answer?.rows ?? [], versions);
     go(address.with({ view: to, ...base }));
   };
   const path = view === "compare" ? `/view/diff?${compared(address)}` : `/view/flame?${scopeOf(address)}`;
@@ -172,7 +195,7 @@ export function ProfilesPage({ address }: { address: Address }): JSX.Element {
           ))}
         </fieldset>
       </Scope>
-      {view === "compare" && <Sides address={address} />}
+      {view === "compare" && <Sides address={address} versions={versions} />}
       {isDrawn && <Left address={address} />}
       <Said problem={captures.problem ?? (isDrawn ? said.problem : undefined)} />
       {view === "single" && <Singles address={address} captures={captures.answer?.rows ?? []} />}

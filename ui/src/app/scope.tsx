@@ -12,7 +12,7 @@ import { Popover } from "./popover";
 import { bound, boundNs, rangeText } from "./times";
 
 /** What of the address is the query, the same for all pages that share the bar. */
-export const SCOPE = ["q", "svc", "capture", "from", "to"] as const;
+export const SCOPE = ["q", "svc", "capture", "version", "from", "to"] as const;
 
 /** The query of the address as the API takes it. */
 export function scopeOf(address: Address, more: Record<string, string> = {}): string {
@@ -102,6 +102,12 @@ export function Scope(props: {
   const service = address.of("svc");
   if (service) names.add(service);
   const [from, to] = [address.of("from"), address.of("to")];
+  const list = (name: string) => address.query.getAll(name).filter(Boolean).join(", ");
+  const [capture, version] = [list("capture"), list("version")];
+  const chosen = [
+    ["capture", capture && say("capture.of", { capture })],
+    ["version", version && say("version.of", { version })],
+  ] as const;
   const move = (step: 1 | -1) => {
     const range = stepped(from, to, step);
     return (
@@ -133,15 +139,19 @@ export function Scope(props: {
             ))}
         </select>
       </label>
-      {address.of("capture") && (
-        <button
-          type="button"
-          class="chip"
-          aria-pressed="true"
-          onClick={() => go(address.with({ capture: "", sel: "" }))}
-        >
-          {say("capture.of", { capture: address.query.getAll("capture").join(", ") })} <Icon name="close" />
-        </button>
+      {chosen.map(
+        ([name, text]) =>
+          text && (
+            <button
+              key={name}
+              type="button"
+              class="chip"
+              aria-pressed="true"
+              onClick={() => go(address.with({ [name]: "", sel: "" }))}
+            >
+              {text} <Icon name="close" />
+            </button>
+          ),
       )}
       {move(-1)}
       <Popover

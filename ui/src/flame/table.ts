@@ -194,9 +194,13 @@ export class FlameTable {
     if (this.sums?.of !== model.held) this.sums = { of: model.held, rows: totals(model) };
     const name = (row: Sums) => data.names[row.s];
     const byName = (a: Sums, b: Sums) => (name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : 0);
-    const first = order === "name" ? byName : (a: Sums, b: Sums) => a[order] - b[order];
+    const size = (row: Sums, key: "own" | "sum" | "count") => Math.abs(row[key]);
+    const first = order === "name" ? byName : (a: Sums, b: Sums) => size(a, order) - size(b, order);
+    // The order of `top`: what fell by much stands beside what grew by much.
+    const byValue = (a: Sums, b: Sums) =>
+      size(b, "own") - size(a, "own") || size(b, "sum") - size(a, "sum") || b.own - a.own || b.sum - a.sum;
     const rows = this.sums.rows.filter((row) => !hits || hits[row.s]);
-    rows.sort((a, b) => (falling ? -1 : 1) * first(a, b) || b.own - a.own || b.sum - a.sum || byName(a, b));
+    rows.sort((a, b) => (falling ? -1 : 1) * first(a, b) || byValue(a, b) || byName(a, b));
     const table = document.createElement("table");
     const body = table.createTBody();
     const heads: [string, Column | null, string?][] = [

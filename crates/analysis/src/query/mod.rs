@@ -27,6 +27,8 @@ pub struct Query {
     pub services: Vec<String>,
     /// Captures that are read (`capture`, repeated); none for all.
     pub captures: Vec<String>,
+    /// Versions of services whose captures are read (`version`, repeated); none for all.
+    pub versions: Vec<String>,
     /// Unix nanoseconds of the first moment (`from`).
     pub from: Option<i64>,
     /// Unix nanoseconds of the moment after the last (`to`).
@@ -45,7 +47,8 @@ pub struct Query {
 
 /// A tree of calls or samples.
 ///
-/// What it is compared with is told by `base`, `base_from` and `base_to`: other captures, another stretch of time, or both.
+/// What it is compared with is told by `base`, `base_version`, `base_from` and `base_to`: other captures, another version, another
+/// stretch of time, or several of these.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// The value, by the name that `--value` takes (`value`); `None` for the one that the file shows.
@@ -62,6 +65,8 @@ pub struct Shape {
     pub upwards: bool,
     /// Captures that are compared with: they are before, those of the query after (`base`, repeated); none for the same.
     pub base: Vec<String>,
+    /// Versions that are compared with (`base_version`, repeated); none for those of the query.
+    pub base_versions: Vec<String>,
     /// Unix nanoseconds of the first moment before (`base_from`); where this and the next are `None`, the stretch is that of the
     /// query.
     pub base_from: Option<i64>,
@@ -75,6 +80,7 @@ impl Default for Query {
             filter: String::new(),
             services: Vec::new(),
             captures: Vec::new(),
+            versions: Vec::new(),
             from: None,
             to: None,
             sort: Self::BY_START.to_owned(),
@@ -139,6 +145,7 @@ impl Query {
                 }
                 "svc" => query.services.push(text.to_owned()),
                 "capture" => query.captures.push(text.to_owned()),
+                "version" => query.versions.push(text.to_owned()),
                 "from" => query.from = when()?,
                 "to" => query.to = when()?,
                 "sort" if text.trim_start_matches('-').is_empty() => {
@@ -175,6 +182,7 @@ impl Query {
                 "hide" => query.shape.hide = Some(text.to_owned()),
                 "up" => query.shape.upwards = text == "1",
                 "base" => query.shape.base.push(text.to_owned()),
+                "base_version" => query.shape.base_versions.push(text.to_owned()),
                 "base_from" => query.shape.base_from = when()?,
                 "base_to" => query.shape.base_to = when()?,
                 _ => {}
@@ -213,6 +221,9 @@ impl Query {
         for capture in &self.captures {
             add("capture", capture.clone(), false);
         }
+        for version in &self.versions {
+            add("version", version.clone(), false);
+        }
         for (name, time) in [("from", self.from), ("to", self.to)] {
             add(name, time.unwrap_or_default().to_string(), time.is_none());
         }
@@ -234,6 +245,9 @@ impl Query {
         for base in &shape.base {
             add("base", base.clone(), false);
         }
+        for version in &shape.base_versions {
+            add("base_version", version.clone(), false);
+        }
         for (name, time) in [("base_from", shape.base_from), ("base_to", shape.base_to)] {
             add(name, time.unwrap_or_default().to_string(), time.is_none());
         }
@@ -245,7 +259,10 @@ impl Shape {
     /// Returns `true` if something is compared with.
     #[must_use]
     pub fn is_compared(&self) -> bool {
-        !self.base.is_empty() || self.base_from.is_some() || self.base_to.is_some()
+        !self.base.is_empty()
+            || !self.base_versions.is_empty()
+            || self.base_from.is_some()
+            || self.base_to.is_some()
     }
 }
 

@@ -32,6 +32,11 @@ impl HotspotFlags {
     pub(super) fn wanted(&self) -> bool {
         self.hotspots || self.categories.categories.is_some()
     }
+
+    /// Returns `true` if the rules that come along are printed, and nothing is read.
+    pub(super) fn prints_rules(&self) -> bool {
+        self.categories.is_default()
+    }
 }
 
 /// Functions shown of each category.
@@ -39,7 +44,7 @@ const SHOWN: usize = 5;
 
 pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut out = stdout();
-    if options.hotspots.categories.is_default() {
+    if options.hotspots.prints_rules() {
         write!(out, "{}", Categories::DEFAULT)?;
         return Ok(Outcome::Done);
     }

@@ -74,6 +74,13 @@ await serve(async ({ origin, data }) => {
     assert.deepEqual(listeners.map(([name, , , refused, lost]) => [name, refused, lost]), received.rows.map(({ name, refused, lost }) => [name, String(refused), String(lost)]));
     await page.getByRole('link', { name: '4 captures' }).waitFor();
     await accessible(page, 'Now');
+    // An entry point leads to its calls, and to no others.
+    for (const { group, calls } of groups) {
+      await entries.getByRole('link', { name: group, exact: true }).click();
+      await page.getByText(new RegExp(`^${calls} calls?, `)).waitFor();
+      await page.goBack();
+      await entries.first().waitFor();
+    }
 
     // From here to the slow statement: the first walk, in presses.
     await page.getByRole('link', { name: 'shop', exact: true }).click();

@@ -94,3 +94,54 @@ export const drawn = (page, work, argument) => page.evaluate(async ([source, arg
   await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
   return performance.now() - start;
 }, [work.toString(), argument]);
+
+/** A number as pages print it: of a unit that scales, or plain. */
+export function number(text) {
+  const scales = { ns: 1, 'µs': 1e3, ms: 1e6, s: 1e9, min: 60e9, h: 3600e9, B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
+  const words = text.replaceAll(',', '').split(' ');
+  if (!scales[words[1]]) return Number(words[0]);
+  let sum = 0;
+  for (let at = 0; at < words.length; at += 2) sum += Math.abs(Number(words[at])) * scales[words[at + 1]];
+  return text.startsWith('-') ? -sum : sum;
+}
+
+/** Fails where a text is not a value, in the digits that pages give. */
+export function same(text, value, what = '') {
+  const shown = number(text);
+  assert.ok(Math.abs(shown - value) <= 0.006 * Math.abs(value), `${what}: ${text} for ${value}`);
+}
+
+/** The rows of the table of a flame graph's part, each cell in full. */
+export async function flameRows(page) {
+  await page.locator('.fetched[aria-busy=false] .flame .view-table').click();
+  return page.$$eval('.flame .rows tbody tr', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.querySelector('[title]')?.title ?? cell.textContent)));
+}
+
+/** The rows of a comparison: functions with their values before and after. */
+export async function comparedRows(page) {
+  await page.locator('.fetched[aria-busy=false] .flame .recordings').waitFor();
+  const rows = await flameRows(page);
+  const heads = await page.$$eval('.flame .rows thead th', (heads) => heads.map((head) => head.textContent.replace(/[ ↓↑]+$/, '')));
+  const [before, after] = [heads.indexOf('before'), heads.indexOf('after')];
+  return rows.map((row) => ({ name: row.at(-1), before: row[before], after: row[after] }));
+}
+
+/** Which of its values a flame graph's part shows: their number in `top --json`. */
+export async function flameValue(page) {
+  const values = page.locator('.fetched[aria-busy=false] .flame .values');
+  await values.waitFor({ state: 'attached' });
+  return values.evaluate((choice) => Math.max(choice.selectedIndex, 0));
+}
+
+/** Fails where the functions of a flame graph's part are not the first of a table of `top --json`, in its order. */
+export async function sameFunctions(page, tables, what) {
+  const { functions } = tables[await flameValue(page)];
+  const rows = await flameRows(page);
+  assert.equal(rows.length, Math.min(functions.length, 500), what);
+  for (const [at, cells] of rows.entries()) {
+    const { function: name, self, total, count } = functions[at];
+    assert.deepEqual([cells.at(-1), cells.at(-2)], [name || '(no name)', count.toLocaleString('en-US')], `${what}, row ${at}`);
+    same(cells[0], self, `${what}, self of ${name}`);
+    same(cells[2], total, `${what}, total of ${name}`);
+  }
+}

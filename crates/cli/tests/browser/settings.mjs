@@ -8,7 +8,7 @@ const status = async (origin, token) => (await fetch(`${origin}/api/v1/captures`
 const token = (data, name, ...rights) => /tl_[0-9a-f]+/.exec(traceloom('token', 'add', name, '--data', data, ...rights.flatMap((right) => ['--right', right])))[0];
 
 // Kinds of work of the operator's own, and filters for everybody.
-const rules = `shop com.acme.\n${traceloom('top', '--categories', 'default', shop)}`;
+const rules = `shop com.acme.\n${traceloom('top', '--categories', 'default')}`;
 writeFileSync(file('kinds.txt'), rules);
 writeFileSync(file('filters.txt'), '# of the shop\nlong ones = duration > 1s\nof the shop = com.acme\n');
 

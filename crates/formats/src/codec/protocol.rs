@@ -78,6 +78,8 @@ pub struct Identity {
     pub instance: String,
     /// Namespace.
     pub namespace: String,
+    /// Version of the service; empty where the protocol has none.
+    pub version: String,
 }
 
 /// What a session has stored.

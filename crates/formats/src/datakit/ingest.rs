@@ -172,6 +172,8 @@ fn is_plain(message: &HttpMessage<'_>) -> bool {
 pub struct IngestHead {
     /// The application.
     pub service: String,
+    /// Its version, by the label `version`; empty without it.
+    pub version: String,
 }
 
 impl IngestHead {
@@ -195,8 +197,11 @@ impl IngestHead {
         if query.app().0.is_empty() {
             return Err("`name` is missing: APPLICATION{LABEL=VALUE,…}");
         }
+        let (_, mut labels) = query.name();
+        let version = labels.find(|(key, _)| *key == "version");
         Ok(Self {
             service: query.app().0.to_owned(),
+            version: version.map_or_else(String::new, |(_, version)| version.to_owned()),
         })
     }
 }

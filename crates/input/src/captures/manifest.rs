@@ -163,9 +163,13 @@ impl Manifest {
             out.0.push(entry.kind);
             out.bytes(&entry.bytes);
         }
-        // Of one that was not resumed, the bytes are those of earlier programs.
-        if self.incarnation != self.id.incarnation() {
+        // Of one that was not resumed and has no version, the bytes are those of earlier programs.
+        let version = &self.identity.version;
+        if self.incarnation != self.id.incarnation() || !version.is_empty() {
             out.long(self.incarnation);
+        }
+        if !version.is_empty() {
+            out.text(version);
         }
         let hash = ContentHash::of(&out.0);
         out.0.extend(hash.0);
@@ -278,7 +282,7 @@ impl<'a> ManifestFields<'a> {
 
     fn manifest(&mut self) -> Option<Manifest> {
         let id = CaptureId::of_session(self.long()?);
-        Some(Manifest {
+        let mut manifest = Manifest {
             id,
             revision: self.long()?,
             base: self.long()?,
@@ -292,6 +296,7 @@ impl<'a> ManifestFields<'a> {
                 service: self.text()?,
                 instance: self.text()?,
                 namespace: self.text()?,
+                version: String::new(),
             },
             closed: match self.byte()? {
                 0 => None,
@@ -325,6 +330,8 @@ impl<'a> ManifestFields<'a> {
             })?,
             // Earlier programs end here.
             incarnation: self.long().unwrap_or(id.incarnation()),
-        })
+        };
+        manifest.identity.version = self.text().unwrap_or_default();
+        Some(manifest)
     }
 }

@@ -104,6 +104,7 @@ fn manifests_are_read_as_they_were_written() {
             service: "shop".to_owned(),
             instance: "pod".to_owned(),
             namespace: String::new(),
+            version: String::new(),
         },
         closed: Some(SessionEnd {
             at_ns: 8,

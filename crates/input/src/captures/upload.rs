@@ -31,6 +31,8 @@ pub const MARK: u8 = FIRST_KIND + 4;
 pub const REPEAT: u8 = FIRST_KIND + 5;
 /// The kind of an entry with the tenant that it is sent for: one of its token's, or the token's name.
 pub const TENANT: u8 = FIRST_KIND + 6;
+/// The kind of an entry with the version of the service.
+pub const VERSION: u8 = FIRST_KIND + 7;
 
 /// The files of a capture so far.
 #[derive(Default)]
@@ -96,6 +98,10 @@ impl Assemble for Files {
             }
             TENANT => {
                 self.identity.namespace = text();
+                None
+            }
+            VERSION => {
+                self.identity.version = text();
                 None
             }
             MARK | REPEAT => None,
@@ -173,8 +179,10 @@ mod tests {
         assert_eq!(take(&mut *files, 0, DATA, b"y"), Some(0));
         take(&mut *files, 0, SERVICE, b"shop");
         take(&mut *files, 0, INSTANCE, b"shop-1");
+        take(&mut *files, 0, VERSION, b"1.2.4");
         assert_eq!(files.identity().service, "shop");
         assert_eq!(files.identity().instance, "shop-1");
+        assert_eq!(files.identity().version, "1.2.4");
         assert_eq!(files.parts()[1].name, "upload/dump/calls/000001");
         assert_eq!(
             files.doubts(),

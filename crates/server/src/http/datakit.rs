@@ -15,7 +15,7 @@ use traceloom_model::Limits;
 
 use super::body::{DecodedBudget, receive};
 use super::failure::{Failure, refused};
-use super::sender::{PostIdentity, Sender, head, text};
+use super::sender::{About, PostIdentity, Sender, head, text};
 use super::{Http, Peer, answer};
 use crate::journal::unix_ms;
 use crate::posts::KeptPost;
@@ -82,7 +82,7 @@ async fn keep(
         head.truncate(head.len() - 2);
         head.push_str(&line);
     }
-    let known = (looked.identity, &*looked.service);
+    let known = (looked.identity, &looked.about);
     let request = [head.as_bytes(), &body.bytes];
     sender.keep_request(http, &DATAKIT, known, request).await
 }
@@ -90,14 +90,14 @@ async fn keep(
 /// What is known of an upload.
 struct LookedAt {
     identity: blake3::Hash,
-    service: String,
+    about: About,
     /// When its recording ended, by its sender's clock.
     end_ns: Option<i64>,
     /// Its body, where that was compressed as a whole.
     decoded: Option<Vec<u8>>,
 }
 
-/// Returns what an upload is known by, and its service.
+/// Returns what an upload is known by, and what it is about.
 fn look(sender: &Sender, content_type: &str, bytes: &[u8]) -> Result<LookedAt, Failure> {
     let bad = |sentence: &str| refused("bad_request", StatusCode::BAD_REQUEST, sentence);
     let mut budget = DecodedBudget::of(bytes.len());
@@ -140,7 +140,10 @@ fn look(sender: &Sender, content_type: &str, bytes: &[u8]) -> Result<LookedAt, F
     }
     Ok(LookedAt {
         identity: identity.finish(),
-        service: metadata.get("service").to_owned(),
+        about: About {
+            service: metadata.get("service").to_owned(),
+            version: metadata.get("version").to_owned(),
+        },
         end_ns: metadata.end_ns(),
         decoded,
     })

@@ -2,18 +2,20 @@
 
 use traceloom_formats::{LowerOptions, Record, RecordSink, SliceSource, by_name, read_slice};
 use traceloom_model::{
-    Definitions, Flow, Level, Limits, Note, Recording, SampleBatch, Sink, SpanBatch,
+    Definitions, Flow, Level, Limits, Note, Recording, Resource, SampleBatch, Sink, SpanBatch,
+    StringId,
 };
 
 use super::Http;
+use super::sender::About;
 
 /// What a message holds.
 #[derive(Debug, Default)]
 pub(super) struct Inspection {
     /// Spans and samples.
     pub(super) n_rows: u64,
-    /// The service that all of it is about; empty where there are several, or none.
-    pub(super) service: String,
+    /// The service that all of it is about, and its version; empty where there are several, or none.
+    pub(super) about: About,
     /// What is wrong with it, and how often anything is; its other parts can be read.
     pub(super) doubts: Option<(String, u64)>,
 }
@@ -49,12 +51,12 @@ pub(super) fn inspect(format: &str, message: &[u8]) -> Result<Inspection, String
     if let Some(lower) = format.lower {
         lower(&source, &options, &mut meaning).map_err(|error| error.to_string())?;
     }
-    let service = meaning.service();
+    let about = meaning.about();
     match meaning.doubts {
         Some((text, _)) if meaning.n_rows == 0 => Err(text),
         doubts => Ok(Inspection {
             n_rows: meaning.n_rows,
-            service,
+            about,
             doubts,
         }),
     }
@@ -94,15 +96,18 @@ struct Meaning {
 }
 
 impl Meaning {
-    fn service(&self) -> String {
-        let mut services = self
-            .tables
-            .resources
-            .iter()
-            .flatten()
-            .map(|row| row.service);
-        let first = services.next().flatten();
-        let only = first.filter(|_| services.all(|other| other == first));
+    fn about(&self) -> About {
+        About {
+            service: self.only(|row| row.service),
+            version: self.only(|row| row.version),
+        }
+    }
+
+    /// Returns what all resources have in a column; empty where they differ.
+    fn only(&self, column: impl Fn(&Resource) -> Option<StringId>) -> String {
+        let mut texts = self.tables.resources.iter().flatten().map(column);
+        let first = texts.next().flatten();
+        let only = first.filter(|_| texts.all(|other| other == first));
         only.map_or_else(String::new, |name| self.tables.text(name).into_owned())
     }
 }

@@ -14,7 +14,7 @@ use traceloom_input::captures::posts::PYROSCOPE;
 
 use super::body::{DecodedBudget, receive};
 use super::failure::{Failure, refused, with_retry};
-use super::sender::{PostIdentity, Sender, head, text};
+use super::sender::{About, PostIdentity, Sender, head, text};
 use super::{Http, Peer, answer};
 use crate::posts::KeptPost;
 
@@ -59,7 +59,11 @@ async fn keep_ingest(
     // Without its port, which is another one when the sender dials again.
     identity.add(peer.0.ip().to_string().as_bytes());
     identity.add(blake3::hash(&body.bytes).as_bytes());
-    let known = (identity.finish(), &*ingest.service);
+    let about = About {
+        service: ingest.service,
+        version: ingest.version,
+    };
+    let known = (identity.finish(), &about);
     let request = [head.as_bytes(), &body.bytes];
     sender.keep_request(http, &PYROSCOPE, known, request).await
 }
@@ -111,28 +115,31 @@ async fn keep_push(
         body.bytes = decoded.ok_or_else(|| bad_request("the body is damaged"))?;
     }
     let content_type = text(&headers, header::CONTENT_TYPE);
-    let (identity, service) =
+    let (identity, about) =
         tokio::task::block_in_place(|| look(&sender, content_type, &body.bytes))?;
     let head = head("POST", PUSH, &headers, body.bytes.len());
-    let known = (identity, &*service);
+    let known = (identity, &about);
     let request = [head.as_bytes(), &body.bytes];
     sender.keep_request(http, &PYROSCOPE, known, request).await
 }
 
-/// Returns what a push is known by, and its service.
+/// Returns what a push is known by, and what it is about.
 fn look(
     sender: &Sender,
     content_type: &str,
     body: &[u8],
-) -> Result<(blake3::Hash, String), Failure> {
+) -> Result<(blake3::Hash, About), Failure> {
     let request = PushRequest::read(content_type, body).map_err(bad_request)?;
     let mut known = Vec::new();
-    let mut service = "";
+    let mut about = About::default();
     for series in &request.series {
-        service = match service {
-            "" => series.label("service_name"),
-            known => known,
-        };
+        // The first series that says it.
+        if about.service.is_empty() {
+            series.label("service_name").clone_into(&mut about.service);
+        }
+        if about.version.is_empty() {
+            series.label("version").clone_into(&mut about.version);
+        }
         for profile in &series.profiles {
             known.push(match &*profile.id {
                 "" => blake3::hash(&profile.bytes).as_bytes().to_vec(),
@@ -148,7 +155,7 @@ fn look(
     for id in &known {
         identity.add(id);
     }
-    Ok((identity.finish(), service.to_owned()))
+    Ok((identity.finish(), about))
 }
 
 fn bad_request(sentence: &str) -> Failure {

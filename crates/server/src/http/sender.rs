@@ -17,6 +17,14 @@ pub(super) struct Sender {
     pub(super) peer: String,
 }
 
+/// What a post is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct About {
+    pub(super) service: String,
+    /// The version of the service; empty where it is not said.
+    pub(super) version: String,
+}
+
 impl Sender {
     pub(super) fn of(http: &Http, headers: &HeaderMap, peer: Peer) -> Self {
         Self {
@@ -30,13 +38,14 @@ impl Sender {
         &self,
         http: &Http,
         rules: &'static CaptureRules,
-        (identity, service): (blake3::Hash, &str),
+        (identity, about): (blake3::Hash, &About),
         request: [&[u8]; 2],
     ) -> Result<KeptPost, Failure> {
         let post = Post {
             rules,
             tenant: &self.tenant,
-            service,
+            service: &about.service,
+            version: &about.version,
             peer: &self.peer,
             extension: "http",
             pieces: &request,

@@ -55,7 +55,8 @@ async fn keep(http: &Http, peer: Peer, headers: &HeaderMap, body: Body) -> Resul
     let post = Post {
         rules: &ZIPKIN,
         tenant: &sender.tenant,
-        service: &inspection.service,
+        service: &inspection.about.service,
+        version: &inspection.about.version,
         peer: &sender.peer,
         extension: format,
         pieces: &[&body.bytes],

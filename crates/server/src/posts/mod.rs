@@ -1,6 +1,6 @@
 //! Posts of senders over HTTP: many to a capture, each stored once, acknowledged when it is safe.
 //!
-//! A *pack* is the capture that posts of one protocol, tenant and service go to, for an hour at most. A post is one group of the
+//! A *pack* is the capture that posts of one protocol, tenant, service and version go to, for an hour at most. A post is one group of the
 //! log: its name, its bytes as they were sent, and the mark by which it is known again.
 
 mod repeats;
@@ -14,7 +14,9 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use traceloom_formats::protocol::CaptureRules;
 use traceloom_input::captures::posts::{Mark, PostId, Receipt, are_lines};
-use traceloom_input::captures::upload::{DATA, INSTANCE, MARK, NAME, REPEAT, SERVICE, TENANT};
+use traceloom_input::captures::upload::{
+    DATA, INSTANCE, MARK, NAME, REPEAT, SERVICE, TENANT, VERSION,
+};
 use traceloom_input::captures::{CaptureId, DataFolder, EVENTS, Event};
 use traceloom_log::{Position, Record, Refused};
 
@@ -35,7 +37,7 @@ const MOST_PACKS: usize = 1000;
 const HOUR_NS: i64 = 3_600_000_000_000;
 /// Bytes of a record.
 const PIECE: usize = 1 << 20;
-/// Bytes of a service's or tenant's name.
+/// Bytes of the name of a service, a tenant or a version.
 const LONGEST_NAME: usize = 1024;
 /// Time that a post waits for room in the log. With the time that its body may wait (`http::body`) it stays below the ten seconds
 /// after which three of four SDKs give up, and they do not send again.
@@ -60,6 +62,7 @@ struct PackKey {
     protocol: u8,
     tenant: String,
     service: String,
+    version: String,
 }
 
 /// A capture that takes posts.
@@ -79,6 +82,8 @@ pub(crate) struct Post<'p> {
     pub(crate) tenant: &'p str,
     /// The service it is about; the session, where posts are lines of one file.
     pub(crate) service: &'p str,
+    /// The version of the service; empty where it is not said.
+    pub(crate) version: &'p str,
     /// The sender's address.
     pub(crate) peer: &'p str,
     /// How the names of its files end.
@@ -174,6 +179,7 @@ impl Posts {
             protocol: post.rules.number,
             tenant: shortened(post.tenant),
             service: shortened(post.service),
+            version: shortened(post.version),
         };
         let identity = *post.identity.as_bytes();
         let mut state = self.lock();
@@ -275,7 +281,12 @@ impl Posts {
         };
         let (kind, bytes) = opened.encode();
         records.push((pack.id, EVENTS, kind, bytes.into()));
-        for (kind, text) in [(about, &key.service), (TENANT, &key.tenant)] {
+        let said = [
+            (about, &key.service),
+            (TENANT, &key.tenant),
+            (VERSION, &key.version),
+        ];
+        for (kind, text) in said {
             if !text.is_empty() {
                 records.push((pack.id, 0, kind, text.clone().into_bytes().into()));
             }

@@ -30,6 +30,7 @@ async fn keep(posts: &Posts, content: &[u8]) -> Result<(u32, bool), Refused> {
         rules: &DATAKIT,
         tenant: "",
         service: "shop",
+        version: "",
         peer: "127.0.0.1:1",
         extension: "http",
         pieces: &[content],

@@ -37,6 +37,7 @@ impl Assembled {
                     service: text(service),
                     instance: text(pod),
                     namespace: text(namespace),
+                    version: String::new(),
                 };
             }
             Ok(Command::InitStream {

@@ -14,6 +14,7 @@ fn identity() -> Identity {
         service: "shop".to_owned(),
         instance: "shop-1_1700000000000".to_owned(),
         namespace: "prod".to_owned(),
+        version: String::new(),
     }
 }
 

@@ -80,7 +80,8 @@ impl Signal {
         let post = Post {
             rules: &OTLP,
             tenant: &sender.tenant,
-            service: &inspection.service,
+            service: &inspection.about.service,
+            version: &inspection.about.version,
             peer: &sender.peer,
             extension: self.format(encoding).1,
             pieces: &[body],

@@ -112,7 +112,10 @@ pub(super) async fn query_form(State(_): State<Arc<Http>>, RawQuery(raw): RawQue
     let mut form = Map::new();
     for (name, text) in query.pairs() {
         // What may be repeated is a list.
-        if matches!(name, "svc" | "capture" | "base") {
+        if matches!(
+            name,
+            "svc" | "capture" | "version" | "base" | "base_version"
+        ) {
             let list = form.entry(name).or_insert_with(|| json!([]));
             if let Some(list) = list.as_array_mut() {
                 list.push(json!(text));

@@ -21,6 +21,9 @@ pub(super) struct QueryParams {
     /// The id of a capture; may be repeated.
     #[param(explode = true)]
     capture: Option<Vec<String>>,
+    /// A version of the services; may be repeated.
+    #[param(explode = true)]
+    version: Option<Vec<String>>,
     /// The first moment: a date such as `2026-03-01T12:00:00Z`, or nanoseconds since 1970.
     from: Option<String>,
     /// The moment after the last.
@@ -55,6 +58,9 @@ pub(super) struct ShapeParams {
     /// The id of a capture that is compared with; may be repeated.
     #[param(explode = true)]
     base: Option<Vec<String>>,
+    /// A version that is compared with; may be repeated.
+    #[param(explode = true)]
+    base_version: Option<Vec<String>>,
     /// The first moment of what is compared with, where it is another; written as `from` is.
     base_from: Option<String>,
     /// The moment after the last of what is compared with.

@@ -182,7 +182,7 @@ pub(super) async fn diff(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery)
 fn no_base() -> Response {
     let detail = json!({
         "parameter": "base",
-        "detail": "name what to compare with: captures (base=1-7), a stretch of time (base_from, base_to), or both",
+        "detail": "name what to compare with: captures (base=1-7), a version (base_version), a stretch of time (base_from, base_to), or several of these",
     });
     problem(StatusCode::BAD_REQUEST, "the query cannot be read", &detail)
 }
@@ -212,7 +212,7 @@ pub(super) async fn timeline(State(http): State<Arc<Http>>, RawQuery(raw): RawQu
 #[utoipa::path(
     get, path = "/api/v1/series", tag = "timeline", params(QueryParams),
     responses(
-        (status = 200, description = "A row a profile, as `metrics --json` prints them", body = Rows),
+        (status = 200, description = "As `metrics --json` prints them: a row a profile, where the files of a bundle or of a folder of recordings are one profile; those that nothing can be derived of have no row", body = Rows),
         (status = "4XX", description = "Why there is no answer", body = Problem, content_type = "application/problem+json"),
     ),
 )]

@@ -74,10 +74,23 @@ struct Service {
     first: Option<i64>,
     last: Option<i64>,
     instances: BTreeSet<String>,
+    /// Versions, with when the first capture of each was received.
+    versions: BTreeMap<String, i64>,
     protocols: BTreeSet<&'static str>,
 }
 
 impl Service {
+    /// Returns the versions, in the order in which they came.
+    fn versions(&self) -> Vec<&str> {
+        let mut versions: Vec<(i64, &str)> = self
+            .versions
+            .iter()
+            .map(|(version, at)| (*at, version.as_str()))
+            .collect();
+        versions.sort_unstable();
+        versions.into_iter().map(|(_, version)| version).collect()
+    }
+
     fn add(&mut self, capture: &Capture) {
         self.captures += 1;
         self.open += u64::from(capture.state == CaptureState::Open);
@@ -88,6 +101,12 @@ impl Service {
             self.last = Some(self.last.map_or(at, |last| last.max(at)));
         }
         self.instances.insert(capture.identity.instance.clone());
+        let version = &capture.identity.version;
+        if !version.is_empty() {
+            let at = capture.opened_ns.unwrap_or_default();
+            let first = self.versions.entry(version.clone()).or_insert(at);
+            *first = at.min(*first);
+        }
         self.protocols
             .extend(capture.protocol.map(|protocol| protocol.name));
     }
@@ -97,7 +116,7 @@ impl Service {
 #[utoipa::path(
     get, path = "/api/v1/services", tag = "captures",
     responses(
-        (status = 200, description = "A row a service: `namespace`, `service`, `instances`, `protocols`, `captures`, `open`, `bytes`, `stored_bytes`, `first_ns`, `last_ns`", body = Rows),
+        (status = 200, description = "A row a service: `namespace`, `service`, `instances`, `versions` from the oldest to the newest, `protocols`, `captures`, `open`, `bytes`, `stored_bytes`, `first_ns`, `last_ns`", body = Rows),
         (status = "4XX", description = "Why there is no answer", body = Problem, content_type = "application/problem+json"),
     ),
 )]
@@ -117,6 +136,7 @@ pub(super) async fn services(State(http): State<Arc<Http>>) -> Response {
                 "namespace": namespace,
                 "service": name,
                 "instances": service.instances,
+                "versions": service.versions(),
                 "protocols": service.protocols,
                 "captures": service.captures,
                 "open": service.open,

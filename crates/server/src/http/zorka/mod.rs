@@ -277,6 +277,7 @@ async fn keep(
         rules: &ZORKA,
         tenant: &sender.tenant,
         service: said.session,
+        version: "",
         peer: &sender.peer,
         extension: "requests.jsonl",
         pieces: &[&line],
