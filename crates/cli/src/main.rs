@@ -64,6 +64,7 @@ mod sendable;
 mod serve;
 mod serve_config;
 mod serve_points;
+mod serve_pull;
 mod serve_views;
 mod slice;
 mod streams;

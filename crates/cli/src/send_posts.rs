@@ -109,33 +109,14 @@ fn upload(path: &str, document: &Document<'_>) -> anyhow::Result<PostRequest> {
         }
         files.push((name, bytes_of(document, at)?));
     }
-    let is_in = |boundary: &str| {
-        let boundary = boundary.as_bytes();
-        let mut contents = files.iter().map(|(_, content)| content);
-        contents.any(|content| content.windows(boundary.len()).any(|part| part == boundary))
-    };
-    let mut boundaries = (0..).map(|number: u64| format!("traceloom-{number}"));
-    let boundary = boundaries.find(|boundary| !is_in(boundary));
-    let boundary = boundary.unwrap_or_default();
-    let mut body = Vec::new();
-    for (name, content) in &files {
-        let field = match *name {
-            "event.json" => "event",
-            name => name,
-        };
-        let plain = |text: &str| text.replace(['"', '\\', '\r', '\n'], "_");
-        let (field, file) = (plain(field), plain(name));
-        let head = format!(
-            "--{boundary}\r\nContent-Disposition: form-data; name=\"{field}\"; filename=\"{file}\"\r\n\r\n"
-        );
-        body.extend_from_slice(head.as_bytes());
-        body.extend_from_slice(content);
-        body.extend_from_slice(b"\r\n");
-    }
-    body.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+    let files: Vec<_> = files
+        .iter()
+        .map(|(name, content)| (*name, &**content))
+        .collect();
+    let (content_type, body) = datakit::multipart(&files);
     Ok(PostRequest {
         path: "/profiling/v1/input".to_owned(),
-        content_type: format!("multipart/form-data; boundary={boundary}"),
+        content_type,
         body,
     })
 }

@@ -18,6 +18,7 @@ use crate::args::Common;
 use crate::demo::Demo;
 use crate::serve_config::with_environment;
 use crate::serve_points::PointFlags;
+use crate::serve_pull::{PULL, tables, targets};
 use crate::serve_views::ViewFlags;
 use crate::streams::{error_row, message, stdout};
 
@@ -38,7 +39,8 @@ use crate::streams::{error_row, message, stdout};
     traceloom calls traceloom-data --sort -duration")]
 pub(crate) struct Options {
     /// File with settings by the names of these flags, such as `cdt = "127.0.0.1:1715"`. A flag comes before the
-    /// environment (TRACELOOM_SERVE_CDT and so on), and that before the file.
+    /// environment (TRACELOOM_SERVE_CDT and so on), and that before the file. Each table `[[pull]]` in it names a Go program whose
+    /// profiles are pulled from its net/http/pprof.
     #[arg(
         long,
         value_name = "FILE",
@@ -88,6 +90,9 @@ pub(crate) struct Options {
     /// told when to try again. A token is a tenant, unless it was made with others; senders without a token are one.
     #[arg(long, value_name = "N")]
     tenant_mib_per_minute: Option<u64>,
+    /// Store posts again that come again: what the test of lost answers fails with.
+    #[arg(long, hide = true)]
+    forget_repeats: bool,
     /// Bytes that an upload may have.
     #[arg(long, value_name = "BYTES", default_value_t = 4 << 30)]
     upload_bytes: u64,
@@ -380,6 +385,7 @@ fn collector(options: &Options) -> anyhow::Result<traceloom_server::Options> {
             requires_token: options.require_token,
         })
     };
+    let pulled = options.config.as_deref().map(targets).transpose()?;
     Ok(traceloom_server::Options {
         data: options.data.clone(),
         listeners: listeners.collect(),
@@ -387,6 +393,8 @@ fn collector(options: &Options) -> anyhow::Result<traceloom_server::Options> {
         followed: followed.collect(),
         http: requests(&options.http),
         otlp_grpc: requests(&options.otlp_grpc),
+        pulled: pulled.unwrap_or_default(),
+        forgets_repeats: options.forget_repeats,
         upload_bytes: options.upload_bytes,
         input_tags: options.points.input_tags(),
         forward: options.points.forward()?,
@@ -467,9 +475,15 @@ fn settings(options: &Options) -> Vec<(&'static str, toml::Value)> {
         ("keep-days", options.seal.keep_days.map(number)),
         ("keep-mib", options.seal.keep_mib.map(number)),
     ];
+    let pulled = options.config.as_deref();
+    let pulled = pulled
+        .and_then(|file| tables(file).ok())
+        .unwrap_or_default();
+    let pulled = Some(pulled).filter(|tables| !tables.is_empty());
+    let pulled = [(PULL, pulled.map(toml::Value::from))];
     let views = options.views.files().into_iter();
     let views = views.map(|(name, file)| (name, path(file)));
-    let kept = kept.into_iter().chain(views);
+    let kept = kept.into_iter().chain(pulled).chain(views);
     let kept = kept.filter_map(|(name, value)| value.map(|value| (name, value)));
     settings.into_iter().chain(kept).collect()
 }

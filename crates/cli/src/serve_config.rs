@@ -8,6 +8,7 @@ use clap::{Arg, ArgAction, Command, Parser};
 use toml::Value;
 
 use crate::args::reads_nothing;
+use crate::serve_pull::PULL;
 use crate::usage::{Usage, nearest};
 
 /// The beginning of names in the environment.
@@ -74,7 +75,9 @@ fn flags(
         .filter(|arg| is_setting(arg))
         .collect();
     let mut flags = Vec::new();
-    for (key, value) in &table {
+    // Programs to pull from are no flags.
+    let settings = table.iter().filter(|(key, _)| *key != PULL);
+    for (key, value) in settings {
         let Some(arg) = known.iter().find(|arg| arg.get_long() == Some(key)) else {
             let names = known.iter().filter_map(|arg| arg.get_long());
             let hint = nearest(key, names).map(|near| format!("; did you mean `{near}`?"));

@@ -9,24 +9,11 @@ use std::process::Command;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use collected::http::{ask, captures, request};
-use collected::profiles::{gzip, own_values, profile, senders};
+use collected::profiles::{field, gzip, own_values, profile, senders};
 use collected::{Collector, stdout, text};
 use serde_json::{Value, json};
 
 const PUSH: &str = "POST /push.v1.PusherService/Push";
-
-/// A field of bytes, as protobuf has it.
-fn field(number: u8, content: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![number << 3 | 2];
-    let mut length = content.len();
-    while length >= 0x80 {
-        bytes.push((length & 0x7f) as u8 | 0x80);
-        length >>= 7;
-    }
-    bytes.push(length as u8);
-    bytes.extend_from_slice(content);
-    bytes
-}
 
 fn push_message(service: &str, profiles: &[(&[u8], &str)]) -> Vec<u8> {
     let label = |name: &str, value: &str| {

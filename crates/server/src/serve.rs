@@ -26,6 +26,7 @@ use crate::journal::Journal;
 use crate::log_events::{EventLog, Level, LogEvent, PrintedEvents};
 use crate::observer::Observer;
 use crate::posts::Posts;
+use crate::pull::Puller;
 use crate::seal::{Resumer, SealThread, SealedBeside, Told};
 use crate::session_ids::SessionIds;
 use crate::settings::{HttpOptions, Listen, Options, check, tls_keys};
@@ -113,7 +114,8 @@ pub fn serve(
         counts: counts.clone(),
         keys,
     };
-    let posts = Posts::open(&folder, journal.clone(), collector.ids.clone())?;
+    let ids = collector.ids.clone();
+    let posts = Posts::open(&folder, journal.clone(), ids, options.forgets_repeats)?;
     let (tell, told) = mpsc::unbounded_channel();
     let tell_reload = tell.clone();
     let beside = SealedBeside {
@@ -341,6 +343,7 @@ impl Collector<'_> {
         for (protocol, path) in &self.options.followed {
             receiving.push(self.follow(protocol, path, stop, listening)?);
         }
+        let mut pulling = self.pull(&http, stop, listening);
         drop(connected);
         if let Some(keys) = &self.keys {
             let told = move |text| drop(tell.send(Told::Event(text)));
@@ -406,6 +409,10 @@ impl Collector<'_> {
                     }
                 }
                 Some(ended) = sessions.join_next_with_id() => self.ended(ended, &mut running, event),
+                Some(ended) = pulling.join_next() => if ended.is_err() {
+                    let text = "a bug in traceloom ended the pulling of profiles from a program: please report it";
+                    event(&LogEvent::new(Level::Error, text));
+                },
                 Some(told) = said.printed.next() => event(&told),
                 Some(told) = said.told.recv() => match told {
                     Told::Event(text) => event(&warn(text)),
@@ -438,6 +445,8 @@ impl Collector<'_> {
             }
         }
         sessions.shutdown().await;
+        // What is being pulled is not acknowledged to anybody.
+        pulling.shutdown().await;
         for thread in receiving {
             if thread.join().is_err() {
                 event(&LogEvent::new(
@@ -531,6 +540,21 @@ impl Collector<'_> {
             .spawn(move || receiver.run())
             .map(Some)
             .map_err(failed)
+    }
+
+    /// Starts pulling profiles.
+    fn pull(&self, http: &Http, stop: &Stop, listening: &mut Say<'_>) -> JoinSet<()> {
+        let mut pulling = JoinSet::new();
+        for target in &self.options.pulled {
+            listening(&target.sentence());
+            let http = Arc::new(Http {
+                counts: self.counts.listener("pull"),
+                ..http.clone()
+            });
+            let puller = Puller::new(target.clone(), http);
+            pulling.spawn(puller.run(stop.watch()));
+        }
+        pulling
     }
 
     /// Starts the thread that receives a file as it grows.

@@ -10,6 +10,7 @@ use traceloom_input::captures::DataFolder;
 use crate::Error;
 use crate::forward::ForwardOptions;
 use crate::log_events::Level;
+use crate::pull::PullTarget;
 use crate::questions::Answers;
 use crate::seal::SealRules;
 use crate::tls::{TlsKeys, TlsOptions};
@@ -30,6 +31,8 @@ pub struct Options {
     pub http: Option<HttpOptions>,
     /// OpenTelemetry's exporters over gRPC, if they are listened to.
     pub otlp_grpc: Option<HttpOptions>,
+    /// Programs whose profiles are pulled.
+    pub pulled: Vec<PullTarget>,
     /// Bytes that an upload may have.
     pub upload_bytes: u64,
     /// Tags that Datakit's input sets on every profile, over those of its sender, such as `env:prod,zone:b`.
@@ -40,6 +43,8 @@ pub struct Options {
     pub answers: Option<Answers>,
     /// Bytes that senders of one tenant may post in a minute; unlimited without.
     pub tenant_bytes: Option<u64>,
+    /// Posts that come again are stored again: with this, tests of repeats fail.
+    pub forgets_repeats: bool,
     /// It may listen where other machines reach it, although senders do not say who they are.
     pub allow_remote: bool,
     /// Connections at a time.

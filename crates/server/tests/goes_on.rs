@@ -43,6 +43,8 @@ fn start(data: &Path, followed: &[PathBuf]) -> Running {
             requires_token: false,
         }),
         otlp_grpc: None,
+        pulled: Vec::new(),
+        forgets_repeats: false,
         upload_bytes: 1 << 24,
         input_tags: String::new(),
         forward: None,

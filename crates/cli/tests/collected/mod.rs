@@ -1,9 +1,12 @@
 //! A running collector, and what tests of it share.
 #![allow(dead_code, reason = "not every test needs everything")]
 
+pub mod agents;
 pub mod database;
+pub mod go;
 pub mod http;
 pub mod profiles;
+pub mod proxy;
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};

@@ -12,7 +12,8 @@ const SCHEMA: &str = "4";
 ///
 /// Facts are tags. Tags have no escapes, so that one with a comma, or with blanks around it, is a key of the document instead
 /// (SPEC.md §5).
-pub(super) fn event_json(profile: &Profile, files: &[String]) -> Vec<u8> {
+#[must_use]
+pub fn event_json(profile: &Profile, files: &[String]) -> Vec<u8> {
     let (mut tags, mut keys) = (Vec::new(), Vec::new());
     let language = Language::resolve(&profile.language);
     let spelled: &str = match language {

@@ -23,6 +23,7 @@ mod ingest;
 mod members;
 mod merge;
 mod metadata;
+mod multipart;
 mod push;
 mod raise;
 mod recorded;
@@ -40,8 +41,10 @@ pub use crate::points::{
     Sample, SampleValue, SpanLink, TimeUnit, TraceFunc, all_metrics, metric_unit, metrics, missing,
     model_unit, parse_unit, profiles, value_names,
 };
+pub use event_json::event_json;
 pub use ingest::{CONFIG, IngestHead};
 pub use metadata::{INPUT_TAGS, Metadata};
+pub use multipart::multipart;
 pub use push::{PushProfile, PushRequest, PushSeries};
 pub use upload::{Upload, UploadPart};
 

@@ -21,6 +21,7 @@ mod calltree;
 mod code;
 mod columns;
 pub mod decode;
+mod difference;
 mod ids;
 mod labels;
 mod lower;
@@ -37,6 +38,7 @@ mod tests;
 
 pub use crate::profile::Strings;
 pub use columns::{Function, Label, Line, Location, Mapping, Sample, Samples, Tables, ValueType};
+pub use difference::{DifferenceError, difference};
 pub use read::Reader;
 pub use record::Record;
 

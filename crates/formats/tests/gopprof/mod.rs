@@ -4,6 +4,7 @@
 //! the path leads to.
 
 #![allow(
+    dead_code,
     clippy::disallowed_methods,
     clippy::disallowed_types,
     reason = "a tool that tests run on files"
@@ -47,6 +48,21 @@ pub fn report(
     column: &str,
     unit: &str,
 ) -> (i64, Vec<(String, i64, i64)>) {
+    report_against(tool, None, file, column, unit)
+}
+
+/// What the tool says about one column of what `file` has more than `base`.
+///
+/// # Panics
+/// When the tool refuses a file.
+pub fn report_against(
+    tool: &Path,
+    base: Option<&Path>,
+    file: &Path,
+    column: &str,
+    unit: &str,
+) -> (i64, Vec<(String, i64, i64)>) {
+    let base = base.map(|base| format!("-diff_base={}", base.display()));
     let output = Command::new(tool)
         .args([
             "-top",
@@ -57,6 +73,7 @@ pub fn report(
         ])
         .arg(format!("-sample_index={column}"))
         .arg(format!("-unit={unit}"))
+        .args(base)
         .arg(file)
         .output()
         .expect("the tool runs");
@@ -93,4 +110,38 @@ pub fn report(
     }
     rows.sort();
     (total.unwrap_or(0), rows)
+}
+
+/// What the tool says about the columns of a file: of each the number of samples and their sum.
+///
+/// # Panics
+/// When the tool refuses the file.
+pub fn columns(tool: &Path, file: &Path) -> Vec<(u64, i64)> {
+    let output = Command::new(tool)
+        .args(["-raw", "-symbolize=none"])
+        .arg(file)
+        .output()
+        .expect("the tool runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", file.display());
+    let samples = text.split_once("Samples:\n").expect("samples").1;
+    let samples = samples.split("\nLocations\n").next().unwrap_or_default();
+    let mut lines = samples.lines();
+    let n_columns = lines.next().expect("columns").split_whitespace().count();
+    let mut columns = vec![(0, 0); n_columns];
+    for line in lines {
+        let values = line.split_once(": ").map_or("", |(values, _)| values);
+        let values = values.split_whitespace().map(str::parse);
+        // A line of labels has no numbers before a colon.
+        let values: Result<Vec<i64>, _> = values.collect();
+        let Some(values) = values.ok().filter(|values| values.len() == n_columns) else {
+            continue;
+        };
+        for (column, value) in columns.iter_mut().zip(values) {
+            column.0 += 1;
+            column.1 += value;
+        }
+    }
+    columns
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::post;
 use axum::{Extension, Router};
@@ -44,10 +44,6 @@ async fn input(
     match keep(&http, peer, &headers, body).await {
         // Scripts look for the word, tracers for the status.
         Ok(kept) => {
-            // A repeat has its points from the first time.
-            if let Some(forwarder) = http.forwarder.as_ref().filter(|_| !kept.repeats) {
-                forwarder.offer(kept.id);
-            }
             let id = kept.id.to_string();
             answer(StatusCode::OK, &json!({"content": {"ProfileID": id}}))
         }
@@ -61,10 +57,49 @@ async fn keep(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<KeptPost, Failure> {
-    let mut body = receive(http, headers, body, MOST).await?;
+    let body = receive(http, headers, body, MOST).await?;
     let sender = Sender::of(http, headers, peer);
+    store(http, &sender, headers, body.bytes).await
+}
+
+/// Stores an upload that this collector made of what it pulled, and returns once it is safe. The sender is the tenant, and where it was
+/// pulled from.
+///
+/// # Errors
+/// A word for counters, and a sentence.
+pub(crate) async fn keep_pulled(
+    http: &Http,
+    (tenant, peer): (&str, &str),
+    content_type: &str,
+    body: Vec<u8>,
+) -> Result<(), (&'static str, String)> {
+    let sender = Sender {
+        tenant: tenant.to_owned(),
+        peer: peer.to_owned(),
+    };
+    let mut headers = HeaderMap::new();
+    if let Ok(value) = HeaderValue::from_str(content_type) {
+        headers.insert(header::CONTENT_TYPE, value);
+    }
+    http.counts.received.add(1);
+    http.counts.received_bytes.add(body.len() as u64);
+    let kept = store(http, &sender, &headers, body).await;
+    let told = |failure: Failure| {
+        let (reason, _, sentence) = failure.into_parts();
+        (reason, sentence)
+    };
+    kept.map(drop).map_err(told)
+}
+
+/// Stores an upload, and returns where once it is safe.
+async fn store(
+    http: &Http,
+    sender: &Sender,
+    headers: &HeaderMap,
+    mut body: Vec<u8>,
+) -> Result<KeptPost, Failure> {
     let content_type = text(headers, header::CONTENT_TYPE);
-    let looked = tokio::task::block_in_place(|| look(&sender, content_type, &body.bytes))?;
+    let looked = tokio::task::block_in_place(|| look(sender, content_type, &body))?;
     if let Some(end_ns) = looked.end_ns {
         http.counts.clock.told(end_ns / 1_000_000, unix_ms());
     }
@@ -72,19 +107,24 @@ async fn keep(
     if !http.input_tags.is_empty() {
         // Tags and what they are about are read together, which compression around it all would keep apart.
         if let Some(decoded) = looked.decoded {
-            body.bytes = decoded;
+            body = decoded;
             kept_headers.remove(header::CONTENT_ENCODING);
         }
     }
-    let mut head = head("POST", INPUT, &kept_headers, body.bytes.len());
+    let mut head = head("POST", INPUT, &kept_headers, body.len());
     if !http.input_tags.is_empty() {
         let line = format!("{INPUT_TAGS}: {}\r\n\r\n", http.input_tags);
         head.truncate(head.len() - 2);
         head.push_str(&line);
     }
     let known = (looked.identity, &looked.about);
-    let request = [head.as_bytes(), &body.bytes];
-    sender.keep_request(http, &DATAKIT, known, request).await
+    let request = [head.as_bytes(), &body];
+    let kept = sender.keep_request(http, &DATAKIT, known, request).await?;
+    // A repeat has its points from the first time.
+    if let Some(forwarder) = http.forwarder.as_ref().filter(|_| !kept.repeats) {
+        forwarder.offer(kept.id);
+    }
+    Ok(kept)
 }
 
 /// What is known of an upload.

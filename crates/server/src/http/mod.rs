@@ -43,6 +43,7 @@ use crate::tenants::Tenants;
 use crate::tokens::{Right, Tokens};
 use crate::{Counts, Stop};
 pub(crate) use converse::{Version, converse};
+pub(crate) use datakit::keep_pulled;
 pub(crate) use upload::Uploads;
 pub use views::document;
 pub(crate) use views::{KeptLists, Sessions, Workers};

@@ -49,6 +49,8 @@ pub(crate) struct Posts {
     ids: Arc<SessionIds>,
     /// Time that a post waits for room in the log.
     patience: Duration,
+    /// What comes again is stored again.
+    forgets: bool,
     state: Mutex<PostState>,
 }
 
@@ -111,6 +113,7 @@ impl Posts {
         folder: &DataFolder,
         journal: Arc<Journal>,
         ids: Arc<SessionIds>,
+        forgets: bool,
     ) -> Result<Self, Error> {
         let manifests = folder.disks()?.manifests;
         let repeats = Repeats::restore(&manifests, &journal.snapshot(), unix_ns());
@@ -120,6 +123,7 @@ impl Posts {
             journal,
             ids,
             patience: PATIENCE,
+            forgets,
             state: Mutex::new(PostState { packs, repeats }),
         })
     }
@@ -186,7 +190,8 @@ impl Posts {
         state.repeats.expire(now_ns);
         let mut records = Vec::new();
         let mut pack = self.pack(&state, &key, post, now_ns, &mut records);
-        if let Some(known) = state.repeats.find(&identity) {
+        let known = state.repeats.find(&identity);
+        if let Some(known) = known.filter(|_| !self.forgets) {
             let original = PostId {
                 capture: known.capture,
                 number: known.number,

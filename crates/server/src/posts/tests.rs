@@ -20,7 +20,7 @@ fn posts(data: &DataFolder, patience: Duration) -> (Posts, Arc<Journal>) {
     let (journal, recovered) = Journal::open(data, 10, 1 << 20).expect("a log");
     let journal = Arc::new(journal);
     let ids = Arc::new(SessionIds::new(recovered.incarnation));
-    let mut posts = Posts::open(data, journal.clone(), ids).expect("no posts");
+    let mut posts = Posts::open(data, journal.clone(), ids, false).expect("no posts");
     posts.patience = patience;
     (posts, journal)
 }
