@@ -335,3 +335,70 @@ fn refusals_are_in_the_protocols_own_words() {
     assert_eq!(post(&collector, SPANS, JSON, b"[]").status, 401);
     assert_eq!(captures(&data).len(), 0);
 }
+
+/// Gives samples of a message the field numbers of version 1.9: values, attributes and link in 2, 3 and 4. `path` leads to them.
+fn as_of_1_9(message: &mut [u8], path: &[u8]) {
+    let mut at = 0;
+    let varint = |at: &mut usize, message: &[u8]| {
+        let mut value = 0;
+        for shift in (0..).step_by(7) {
+            let byte = message[*at];
+            *at += 1;
+            value |= usize::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                break;
+            }
+        }
+        value
+    };
+    while at < message.len() {
+        let (begin, tag) = (at, message[at]);
+        let (number, wire) = (tag >> 3, tag & 7);
+        if path.is_empty() {
+            let renumbered = [1, 3, 4, 2, 5][usize::from(number) - 1];
+            message[begin] = renumbered << 3 | wire;
+        }
+        at += 1;
+        match wire {
+            0 => drop(varint(&mut at, message)),
+            1 => at += 8,
+            2 => {
+                let length = varint(&mut at, message);
+                if let [first, rest @ ..] = path
+                    && number == *first
+                {
+                    as_of_1_9(&mut message[at..at + length], rest);
+                }
+                at += length;
+            }
+            _ => panic!("no message has a field of kind {wire}"),
+        }
+    }
+}
+
+#[test]
+fn profiles_of_1_9_and_of_the_newest_version_are_the_same() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let newest = traceloom_samples::bytes("otlp-profiles", 3, 20_000);
+    let mut older = newest.clone();
+    as_of_1_9(&mut older, &[1, 2, 2, 2]);
+    assert_ne!(older, newest);
+    let expected = top(&file(scratch.path(), "newest", &newest));
+    assert!(expected.lines().count() > 2);
+    for (name, message) in [("newest-data", &newest), ("older-data", &older)] {
+        let data = scratch.path().join(name);
+        let collector = Collector::start(&data, &[]);
+        for compressed in [false, true] {
+            let (headers, body) = match compressed {
+                true => (
+                    format!("{PROTOBUF}Content-Encoding: gzip\r\n"),
+                    gzip(message),
+                ),
+                false => (PROTOBUF.to_owned(), message.clone()),
+            };
+            let answer = post(&collector, PROFILES, &headers, &body);
+            assert_eq!(answer.status, 200, "{}", answer.body);
+        }
+        assert_eq!(top(text(&data)), expected, "{name}");
+    }
+}

@@ -56,7 +56,7 @@ fn pushes_in_protobuf_and_json_are_read_back_with_their_labels() {
     // The answer was lost: it is sent again.
     assert_eq!(post(proto, &message).status, 200);
     let json = json!({"series": [{
-        "labels": [{"name": "service_name", "value": "shop"}],
+        "labels": [{"name": "service_name", "value": "shop"}, {"name": "__name__", "value": "process_cpu"}],
         "samples": [{"rawProfile": STANDARD.encode(&pprof), "ID": "id-3"}],
     }]});
     let kind = "Content-Type: application/json\r\nConnect-Protocol-Version: 1\r\n";
@@ -80,6 +80,13 @@ fn pushes_in_protobuf_and_json_are_read_back_with_their_labels() {
             .expect("a post")
             .ends_with(&message)
     );
+    // Another type is another capture.
+    let memory = json!({"series": [{
+        "labels": [{"name": "service_name", "value": "shop"}, {"name": "__name__", "value": "memory"}],
+        "samples": [{"rawProfile": STANDARD.encode(&pprof), "ID": "id-4"}],
+    }]});
+    assert_eq!(post(kind, memory.to_string().as_bytes()).status, 200);
+    assert_eq!(captures(&data).len(), 2);
     // Errors are told as Connect has them.
     let bad = post(proto, b"\x0a\x05nope");
     let body: Value = serde_json::from_str(&bad.body).expect("JSON");

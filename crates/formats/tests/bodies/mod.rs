@@ -1,6 +1,7 @@
 //! What a collector makes of the bodies of requests, over any bytes: shared by a test and a fuzz target.
 
 use traceloom_formats::datakit::{IngestHead, Metadata, PushRequest, Upload};
+use traceloom_formats::pprof;
 use traceloom_formats::zorka::{AgentSymbols, posted_body};
 use traceloom_model::Limits;
 
@@ -8,13 +9,14 @@ use traceloom_model::Limits;
 pub type BodyReader = fn(&[u8]) -> Result<(), String>;
 
 /// All of them, by name.
-pub const READERS: [(&str, BodyReader); 6] = [
+pub const READERS: [(&str, BodyReader); 7] = [
     ("upload", upload),
     ("event", event),
     ("symbols", symbols),
     ("trace", trace),
     ("ingest", ingest),
     ("push", push),
+    ("difference", gained),
 ];
 
 fn holds(holds: bool, what: &str) -> Result<(), String> {
@@ -115,6 +117,19 @@ fn push(body: &[u8]) -> Result<(), String> {
         let profiles = request.series.iter().flat_map(|series| &series.profiles);
         let n_bytes: usize = profiles.map(|profile| profile.bytes.len()).sum();
         holds(n_bytes <= body.len(), "profiles are longer than the push")?;
+    }
+    Ok(())
+}
+
+/// Two profiles, one behind the other, and half of the body each.
+fn gained(body: &[u8]) -> Result<(), String> {
+    let (earlier, later) = body.split_at(body.len() / 2);
+    let limits = Limits::default();
+    for (earlier, later) in [(earlier, later), (body, body)] {
+        if let Ok(gained) = pprof::difference(earlier, later, &limits) {
+            let again = pprof::difference(&gained, &gained, &limits);
+            holds(again.is_ok(), "a difference is no profile")?;
+        }
     }
     Ok(())
 }

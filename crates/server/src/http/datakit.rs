@@ -183,6 +183,7 @@ fn look(sender: &Sender, content_type: &str, bytes: &[u8]) -> Result<LookedAt, F
         about: About {
             service: metadata.get("service").to_owned(),
             version: metadata.get("version").to_owned(),
+            ..About::default()
         },
         end_ns: metadata.end_ns(),
         decoded,

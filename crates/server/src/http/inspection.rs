@@ -100,6 +100,7 @@ impl Meaning {
         About {
             service: self.only(|row| row.service),
             version: self.only(|row| row.version),
+            ..About::default()
         }
     }
 

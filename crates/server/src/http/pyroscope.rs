@@ -62,6 +62,7 @@ async fn keep_ingest(
     let about = About {
         service: ingest.service,
         version: ingest.version,
+        ..About::default()
     };
     let known = (identity.finish(), &about);
     let request = [head.as_bytes(), &body.bytes];
@@ -139,6 +140,9 @@ fn look(
         }
         if about.version.is_empty() {
             series.label("version").clone_into(&mut about.version);
+        }
+        if about.kind.is_empty() {
+            series.label("__name__").clone_into(&mut about.kind);
         }
         for profile in &series.profiles {
             known.push(match &*profile.id {

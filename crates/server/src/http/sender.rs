@@ -23,6 +23,8 @@ pub(super) struct About {
     pub(super) service: String,
     /// The version of the service; empty where it is not said.
     pub(super) version: String,
+    /// What is posted, such as `process_cpu`; empty where it is not said.
+    pub(super) kind: String,
 }
 
 impl Sender {
@@ -46,6 +48,7 @@ impl Sender {
             tenant: &self.tenant,
             service: &about.service,
             version: &about.version,
+            kind: &about.kind,
             peer: &self.peer,
             extension: "http",
             pieces: &request,

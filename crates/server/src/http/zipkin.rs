@@ -57,6 +57,7 @@ async fn keep(http: &Http, peer: Peer, headers: &HeaderMap, body: Body) -> Resul
         tenant: &sender.tenant,
         service: &inspection.about.service,
         version: &inspection.about.version,
+        kind: "",
         peer: &sender.peer,
         extension: format,
         pieces: &[&body.bytes],

@@ -1,7 +1,7 @@
 //! Posts of senders over HTTP: many to a capture, each stored once, acknowledged when it is safe.
 //!
-//! A *pack* is the capture that posts of one protocol, tenant, service and version go to, for an hour at most. A post is one group of the
-//! log: its name, its bytes as they were sent, and the mark by which it is known again.
+//! A *pack* is the capture that posts of one protocol, tenant, service, version and type go to, for an hour at most. A post is one group of
+//! the log: its name, its bytes as they were sent, and the mark by which it is known again.
 
 mod repeats;
 #[cfg(test)]
@@ -65,6 +65,7 @@ struct PackKey {
     tenant: String,
     service: String,
     version: String,
+    kind: String,
 }
 
 /// A capture that takes posts.
@@ -86,6 +87,8 @@ pub(crate) struct Post<'p> {
     pub(crate) service: &'p str,
     /// The version of the service; empty where it is not said.
     pub(crate) version: &'p str,
+    /// What is posted, such as `process_cpu`; empty where it is not said.
+    pub(crate) kind: &'p str,
     /// The sender's address.
     pub(crate) peer: &'p str,
     /// How the names of its files end.
@@ -184,6 +187,7 @@ impl Posts {
             tenant: shortened(post.tenant),
             service: shortened(post.service),
             version: shortened(post.version),
+            kind: shortened(post.kind),
         };
         let identity = *post.identity.as_bytes();
         let mut state = self.lock();

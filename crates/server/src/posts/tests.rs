@@ -31,6 +31,7 @@ async fn keep(posts: &Posts, content: &[u8]) -> Result<(u32, bool), Refused> {
         tenant: "",
         service: "shop",
         version: "",
+        kind: "",
         peer: "127.0.0.1:1",
         extension: "http",
         pieces: &[content],

@@ -82,6 +82,7 @@ impl Signal {
             tenant: &sender.tenant,
             service: &inspection.about.service,
             version: &inspection.about.version,
+            kind: self.path,
             peer: &sender.peer,
             extension: self.format(encoding).1,
             pieces: &[body],

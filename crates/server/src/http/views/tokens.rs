@@ -47,7 +47,7 @@ fn own_token(http: &Http, headers: &HeaderMap) -> Result<StoredToken, Box<Respon
     responses(
         (status = 201, description = "`name`, `rights`, and the `token`", body = Value),
         (status = 400, description = "The body is not {\"name\": …, \"rights\": […]}", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "There is a token of this name", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "There is a token of this name, or a tenant that the token would send for", body = Problem, content_type = "application/problem+json"),
         (status = "4XX", description = "The request is refused", body = Problem, content_type = "application/problem+json"),
     ),
 )]
@@ -83,6 +83,13 @@ pub(super) async fn add(State(http): State<Arc<Http>>, request: Request) -> Resp
     }
     if http.tokens.list().iter().any(|token| token.name == name) {
         let detail = json!({"detail": format!("there is a token `{name}`; revoke it first, or take another name")});
+        return problem(StatusCode::CONFLICT, "no token is made", &detail);
+    }
+    // Without tenants a token sends for that of its own name, which must not be somebody else's.
+    let is_taken = |token: &StoredToken| token.tenants.iter().any(|tenant| tenant == name);
+    if own.tenants.is_empty() && http.tokens.list().iter().any(is_taken) {
+        let detail =
+            json!({"detail": format!("`{name}` is a tenant of another token; take another name")});
         return problem(StatusCode::CONFLICT, "no token is made", &detail);
     }
     match http.tokens.add(name, &asked, &own.tenants) {

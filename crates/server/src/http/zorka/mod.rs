@@ -278,6 +278,7 @@ async fn keep(
         tenant: &sender.tenant,
         service: said.session,
         version: "",
+        kind: "",
         peer: &sender.peer,
         extension: "requests.jsonl",
         pieces: &[&line],
