@@ -6,7 +6,7 @@ mod collected;
 #[path = "../../formats/tests/corpus/mod.rs"]
 mod corpus;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
 use std::net::TcpStream;
 use std::path::Path;
@@ -18,7 +18,7 @@ use std::time::Duration;
 use collected::agents::dump;
 use collected::http::{Answer, ask, authority, captures, request};
 use collected::profiles::profile;
-use collected::{Collector, command, stdout, text};
+use collected::{Collector, command, marked, stdout, text};
 use serde_json::{Value, json};
 use traceloom_input::captures::{Captures, DataFolder};
 
@@ -231,6 +231,67 @@ fn a_request_names_tenants_of_its_token_alone() {
     assert_eq!(collected::run(&add).status.code(), Some(2));
 }
 
+/// A token that is made over the API sends for the tenants of its maker's, and never for those of others.
+#[test]
+fn a_token_made_over_the_api_sends_for_its_makers_tenants() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let collector = Collector::start(&data, &["--require-token"]);
+    let http = &collector.http;
+    let maker = |name: &str, tenants: &[&str]| {
+        let add = ["token", "add", name, "--data", text(&data)];
+        let rights = ["--right", "write", "--right", "upload"];
+        let tenants = tenants.iter().flat_map(|tenant| ["--tenant", tenant]);
+        let args: Vec<_> = add.into_iter().chain(rights).chain(tenants).collect();
+        format!("Authorization: Bearer {}\r\n", stdout(&args).trim())
+    };
+    let (of_two, operator) = (maker("of-two", &["a", "b"]), maker("operator", &[]));
+    let make = |maker: &str, name: &str, right: &str| {
+        let headers = format!("{maker}Content-Type: application/json\r\n");
+        let body = json!({"name": name, "rights": [right]}).to_string();
+        let line = "POST /api/v1/tokens";
+        ask(http, &request(http, line, &headers, body.as_bytes()))
+    };
+    let made = |maker: &str, name: &str| {
+        let answer = make(maker, name, "upload");
+        assert_eq!(answer.status, 201, "{}", answer.body);
+        let body: Value = serde_json::from_str(&answer.body).expect("JSON");
+        format!(
+            "Authorization: Bearer {}\r\n",
+            body["token"].as_str().expect("a token")
+        )
+    };
+    let (child, own) = (made(&of_two, "child"), made(&operator, "own"));
+    let body = upload("shop", 1, b"x");
+    let send = |token: &str, tenant: &str| {
+        let scope = match tenant {
+            "" => String::new(),
+            tenant => format!("X-Scope-OrgID: {tenant}\r\n"),
+        };
+        post(http, &format!("{token}{scope}"), &body).status
+    };
+    let statuses = [
+        send(&child, ""),
+        send(&child, "b"),
+        send(&child, "child"),
+        send(&child, "own"),
+        send(&own, ""),
+        // What a token without tenants names does not count.
+        send(&own, "a"),
+    ];
+    assert_eq!(statuses, [200, 200, 403, 403, 200, 200]);
+    let tenants = captures(&data)
+        .into_iter()
+        .map(|row| row["namespace"].clone());
+    let mut tenants: Vec<_> = tenants.map(|name| name.to_string()).collect();
+    tenants.sort();
+    assert_eq!(tenants, ["\"a\"", "\"b\"", "\"own\""]);
+    // A token of a tenant's name would send for that tenant; and nobody passes on a right that it has not.
+    assert_eq!(make(&operator, "a", "upload").status, 409);
+    assert_eq!(make(&of_two, "reader", "read").status, 403);
+    assert_eq!(make(&child, "grandchild", "upload").status, 403);
+}
+
 /// Returns the most memory that a process held, in MiB.
 fn peak_mib(collector: &Collector) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", collector.child.id()));
@@ -325,7 +386,7 @@ fn post_until_gone(http: &str, process: &str, content: &[u8], end: &AtomicBool) 
     ids
 }
 
-/// `kill -9` while profiles and traces are posted: what was acknowledged is there, once. `TRACELOOM_KILL_ROUNDS` takes more rounds.
+/// `kill -9` while every sender posts: what was acknowledged is there, once. `TRACELOOM_KILL_ROUNDS` takes more rounds.
 #[test]
 fn posts_that_were_acknowledged_outlast_kills() {
     let n_rounds = std::env::var("TRACELOOM_KILL_ROUNDS").ok();
@@ -343,6 +404,7 @@ fn posts_that_were_acknowledged_outlast_kills() {
         "2000",
     ];
     let acknowledged = Mutex::new(Vec::new());
+    let acknowledged_texts = Mutex::new(Vec::new());
     let mut ledgers = Vec::new();
     for round in 0..n_rounds {
         let mut collector = Collector::start(&data, &small);
@@ -368,6 +430,11 @@ fn posts_that_were_acknowledged_outlast_kills() {
                     acknowledged.lock().expect("no panic").extend(ids);
                 });
             }
+            let (http, ended, texts) = (&http, &end, &acknowledged_texts);
+            scope.spawn(move || {
+                let marked = marked::post_until_gone(http, &format!("r{round}"), ended);
+                texts.lock().expect("no panic").extend(marked);
+            });
             std::thread::sleep(Duration::from_millis(700 + 130 * (round * 7 % 5)));
             collector.child.kill().expect("it runs");
             collector.child.wait().expect("an end");
@@ -396,6 +463,7 @@ fn posts_that_were_acknowledged_outlast_kills() {
     let captures = Captures::read(&DataFolder::open(&data).expect("a folder")).expect("captures");
     let mut profiles: HashMap<String, u64> = HashMap::new();
     let mut traces: HashMap<String, u64> = HashMap::new();
+    let mut texts = BTreeMap::new();
     for capture in &captures.list {
         assert_eq!(capture.doubts, [""; 0]);
         for part in &capture.parts {
@@ -411,6 +479,8 @@ fn posts_that_were_acknowledged_outlast_kills() {
                     lines.filter(|line| line.windows(11).any(|part| part == b"/submit/trc"));
                 *traces.entry(capture.identity.instance.clone()).or_default() +=
                     n_traces.count() as u64;
+            } else if !part.name.starts_with("datakit/") {
+                marked::count(&bytes, &mut texts);
             } else {
                 let name = part
                     .name
@@ -426,6 +496,16 @@ fn posts_that_were_acknowledged_outlast_kills() {
     for id in &acknowledged {
         assert_eq!(profiles.get(id), Some(&1), "{id}");
     }
+    let acknowledged = acknowledged_texts.into_inner().expect("no panic");
+    for text in &acknowledged {
+        assert_eq!(texts.get(text), Some(&1), "{text}");
+    }
+    assert!(texts.values().all(|n_posts| *n_posts == 1));
+    assert!(
+        acknowledged.len() as u64 > n_rounds * marked::N_SENDERS,
+        "{} posts are no load",
+        acknowledged.len()
+    );
     let n_bytes = 21;
     let mut n_acknowledged = 0;
     for row in &ledgers {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use traceloom_formats::protocol::{Entry, Identity, Protocol, Sender, Session, SessionOptions};
 use traceloom_formats::{Part, cdt, heph};
-use traceloom_input::captures::posts::{DATAKIT, Mark, PostId, Receipt};
+use traceloom_input::captures::posts::{Mark, PostId, Receipt, SENDERS, are_lines};
 use traceloom_input::captures::upload::{DATA, INSTANCE, MARK, NAME, REPEAT, UPLOAD};
 use traceloom_input::captures::{
     Capture, CaptureDisks, CaptureId, Captures, EVENTS, Event, Manifests,
@@ -71,8 +71,8 @@ enum Kind {
     Heph,
     /// A client that is told how much of its file is safe.
     Upload,
-    /// A client whose posts are safe as a whole or not at all.
-    Post,
+    /// A client whose posts are safe as a whole or not at all, of one of [`SENDERS`].
+    Post(usize),
 }
 
 impl Kind {
@@ -80,7 +80,7 @@ impl Kind {
         match random.below(5) {
             0 => Self::Heph,
             1 => Self::Upload,
-            2 => Self::Post,
+            2 => Self::Post(random.below(SENDERS.len() as u64) as usize),
             _ => Self::Cdt,
         }
     }
@@ -89,18 +89,23 @@ impl Kind {
         match self {
             Self::Cdt => Some(&cdt::PROTOCOL),
             Self::Heph => Some(&heph::PROTOCOL),
-            Self::Upload | Self::Post => None,
+            Self::Upload | Self::Post(_) => None,
         }
     }
 
     /// Returns the number of the protocol that captures of it have.
     fn number(self) -> u8 {
         match self {
-            Self::Post => DATAKIT.number,
+            Self::Post(sender) => SENDERS[sender].number,
             _ => self
                 .protocol()
                 .map_or(UPLOAD.number, |protocol| protocol.captures.number),
         }
+    }
+
+    /// Returns `true` if its posts are lines of one file.
+    fn has_lines(self) -> bool {
+        matches!(self, Self::Post(_)) && are_lines(self.number())
     }
 
     fn parts(self) -> Vec<Part> {
@@ -119,7 +124,7 @@ impl Kind {
             Self::Heph => vec![part("trace.heph", Some(&heph::FORMAT))],
             Self::Upload => vec![part("upload/file", None)],
             // As many as are posted.
-            Self::Post => Vec::new(),
+            Self::Post(_) => Vec::new(),
         }
     }
 }
@@ -182,7 +187,7 @@ impl Pair {
             pending.push((id.session(), 0, NAME, b"file".to_vec()));
             n_pending = 2;
         }
-        if kind == Kind::Post {
+        if matches!(kind, Kind::Post(_)) {
             let who = instance.clone().into_bytes();
             pending.push((id.session(), 0, INSTANCE, who));
         }
@@ -231,7 +236,7 @@ impl Pair {
 
     /// Some bytes reach the collector; its group has room for `room` entries.
     fn receive(&mut self, random: &mut Random, pending: &mut Pending, room: usize) {
-        if self.kind == Kind::Post {
+        if matches!(self.kind, Kind::Post(_)) {
             return self.post(random, pending, room);
         }
         if let Some((sender, _)) = &mut self.ends {
@@ -286,17 +291,39 @@ impl Pair {
             return;
         }
         let number = self.posts.len() + self.pending_posts.len();
-        let bytes = source(&self.instance, number, 1 + random.below(2_500) as usize);
+        let length = 1 + random.below(2_500) as usize;
+        // Lines go on where the one before ended.
+        let (file, begin) = match self.kind.has_lines() {
+            true => (
+                0,
+                self.ends_of_lines().last().copied().unwrap_or(0) as usize,
+            ),
+            false => (number, 0),
+        };
+        let bytes = source(&self.instance, file, begin + length).split_off(begin);
         let mark = Mark {
             at_ns: 0,
             identity: [number as u8; 32],
         };
         self.pending_posts.push(bytes.len() as u64);
-        let number = number as u32;
-        let name = format!("{number}.http").into_bytes();
-        for (kind, bytes) in [(NAME, name), (DATA, bytes), (MARK, mark.encode())] {
-            pending.push((id, number, kind, bytes));
+        let (number, file) = (number as u32, file as u32);
+        if file == number {
+            let name = format!("{file}.http").into_bytes();
+            pending.push((id, file, NAME, name));
         }
+        pending.push((id, file, DATA, bytes));
+        pending.push((id, number, MARK, mark.encode()));
+    }
+
+    /// Returns where each line ends in its file, of those too that are not committed.
+    fn ends_of_lines(&self) -> Vec<u64> {
+        let lines = self.posts.iter().chain(&self.pending_posts);
+        let mut end = 0;
+        let ends = lines.map(|length| {
+            end += length;
+            end
+        });
+        ends.collect()
     }
 
     /// Some answers reach the sender.
@@ -345,7 +372,8 @@ impl Pair {
     fn safe(&self) -> Vec<u64> {
         match &self.ends {
             Some((sender, _)) if self.kind == Kind::Cdt => sender.acknowledged().to_vec(),
-            _ if self.kind == Kind::Post => self.posts.clone(),
+            _ if self.kind.has_lines() => vec![self.posts.iter().sum()],
+            _ if matches!(self.kind, Kind::Post(_)) => self.posts.clone(),
             _ => vec![self.n_safe_bytes],
         }
     }
@@ -413,8 +441,18 @@ impl SealLog for WrittenLog {
     }
 }
 
-/// What is safe of each sender: bytes of each part, and receipts.
-type Told = BTreeMap<CaptureId, (Kind, String, Vec<u64>, u64)>;
+/// What is safe of each sender.
+type Told = BTreeMap<CaptureId, ToldPair>;
+
+/// What is safe of a sender: bytes of each part, and receipts.
+struct ToldPair {
+    kind: Kind,
+    instance: String,
+    safe: Vec<u64>,
+    n_repeats: u64,
+    /// Where lines may end.
+    ends: Vec<u64>,
+}
 
 /// A clock that is set now and then.
 struct Clock(i64);
@@ -526,8 +564,14 @@ fn start(
         }
         // An agent that is told no ends; what it was told before counts.
         let _ = (0..4).try_for_each(|_| pair.answer(random));
-        let safe = pair.safe();
-        told.insert(pair.id, (pair.kind, pair.instance, safe, pair.n_repeats));
+        let row = ToldPair {
+            kind: pair.kind,
+            safe: pair.safe(),
+            n_repeats: pair.n_repeats,
+            ends: pair.ends_of_lines(),
+            instance: pair.instance,
+        };
+        told.insert(pair.id, row);
     }
     Ok(())
 }
@@ -539,10 +583,12 @@ fn compare(disk: &Simulated, told: &Told) -> Result<(), String> {
         opened.map_err(|error| format!("the log cannot be read: {error}"))?;
     let captures = Captures::of(&snapshot, recovered, false, &disks(disk));
     let captures = captures.map_err(|error| error.to_string())?;
-    for (id, (kind, instance, safe, n_repeats)) in told {
+    for (id, row) in told {
+        let (kind, instance, n_repeats) = (&row.kind, &row.instance, &row.n_repeats);
+        let safe = &row.safe;
         for (part, &safe) in safe.iter().enumerate().filter(|(_, n)| **n > 0) {
             let name = match kind {
-                Kind::Post => format!("datakit/{part}.http"),
+                Kind::Post(sender) => format!("{}/{part}.http", SENDERS[*sender].name),
                 _ => kind.parts()[part].name.clone(),
             };
             let name = &name;
@@ -570,7 +616,11 @@ fn compare(disk: &Simulated, told: &Told) -> Result<(), String> {
             });
             copied.map_err(|error| error.to_string())?;
             let there = bytes.len();
-            let is_cut = *kind == Kind::Post && there as u64 != safe;
+            let is_cut = match kind {
+                Kind::Post(_) if kind.has_lines() => !row.ends.contains(&(there as u64)),
+                Kind::Post(_) => there as u64 != safe,
+                _ => false,
+            };
             if (there as u64) < safe || is_cut {
                 return Err(format!(
                     "{instance} {name}: {there} of {safe} bytes are there"
@@ -603,7 +653,7 @@ fn play(seed: u64, disk: &Simulated) -> Result<u64, String> {
     start(disk, &mut random, &mut told, false)?;
     disk.restart(Survivors::None);
     compare(disk, &told)?;
-    Ok(told.values().flat_map(|(_, _, safe, _)| safe).sum())
+    Ok(told.values().flat_map(|row| &row.safe).sum())
 }
 
 fn set(name: &str) -> Option<u64> {
