@@ -4,6 +4,7 @@ import type { Capture } from "../src/app/api";
 import { firstBase } from "../src/app/base";
 import { cells, heat } from "../src/app/cells";
 import { type Column, ordered } from "../src/app/order";
+import { sums, telling } from "../src/app/values";
 
 const capture = (id: string, service: string, instance: string, opened_ns: number): Capture =>
   ({ id, service, instance, opened_ns, parts: [] }) as unknown as Capture;
@@ -47,4 +48,19 @@ test("a map has a cell for each moment and instance", () => {
     ],
   );
   assert.deepEqual([1, 2, 3, 4, 31, 100, 1000].map(heat), [1, 2, 2, 3, 4, 6, 6]);
+});
+
+test("values of all parts are summed, and one that is not zero is told of", () => {
+  const values = [
+    { type: "heap-space", unit: "bytes", total: 0 },
+    { type: "wall-time", unit: "ns", total: 7 },
+  ];
+  const found = sums([{ inputs: [{ values }, {}] }, { values: [{ type: "wall-time", unit: "ns", total: 2 }] }]);
+  assert.deepEqual(found, [
+    { name: "heap-space", unit: "bytes", total: 0 },
+    { name: "wall-time", unit: "ns", total: 9 },
+  ]);
+  assert.equal(telling(found), "wall-time");
+  assert.equal(telling([{ name: "cpu", unit: "ns", total: 0 }]), "");
+  assert.equal(telling([...found, { name: "cpu-time", unit: "ns", total: 1 }]), "cpu-time");
 });

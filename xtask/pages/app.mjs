@@ -138,7 +138,6 @@ async function pictures(folder) {
       ['call', `/call/${most.capture.id}/${most.capture.call}?svc=shop-backend&sort=-duration`, '.tree tbody tr'],
       ['profiles', '/profiles?svc=shop-backend', '.fetched[aria-busy=false] .flame .view'],
       ['timeline', '/timeline?svc=shop-backend', '.fetched[aria-busy=false] canvas'],
-      ['memory', '/memory?svc=shop-backend&tab=monitors', 'main [aria-busy=false], main .empty'],
       ['captures', `/captures/${most.capture.id}`, 'pre.hex'],
       ['settings', '/settings', 'h1'],
     ];

@@ -128,6 +128,16 @@ fn versions() {
 }
 
 #[test]
+fn senders() {
+    match std::env::var("TRACELOOM_SENDERS") {
+        Ok(senders) => run("senders.mjs", &[&senders]),
+        Err(_) => {
+            eprintln!("skipped: senders.mjs: TRACELOOM_SENDERS names no folder of Python packages")
+        }
+    }
+}
+
+#[test]
 fn tiles() {
     run("tiles.mjs", &[SHOP]);
 }
@@ -189,6 +199,33 @@ fn corpus() -> Option<Vec<String>> {
     }
     let path = |name: &&str| format!("{root}/{name}");
     Some(CAPTURES.iter().map(path).collect())
+}
+
+/// Writes a file of every format that has a generator and that no conversion writes.
+fn samples(folder: &Path) -> Vec<String> {
+    const BYTES: u64 = 4_000;
+    let write = |(name, _): &(&str, traceloom_samples::Sample)| {
+        let format = traceloom_formats::by_name(name).expect("a format");
+        if format.raise.is_some() {
+            return None;
+        }
+        let extension = format.extensions.first().unwrap_or(&"bin");
+        let path = folder.join(format!("{name}.{extension}"));
+        std::fs::write(&path, traceloom_samples::bytes(name, 7, BYTES)).expect("a file");
+        Some(path.to_str().expect("text").to_owned())
+    };
+    let written = traceloom_samples::SAMPLES.iter().filter_map(write);
+    written.collect()
+}
+
+#[test]
+fn drops() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut files = vec![SHOP.to_owned()];
+    files.extend(samples(folder.path()));
+    files.extend(corpus().unwrap_or_default());
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    run("drops.mjs", &files);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 /* Profiles: what took the time of a service, when, alone or in comparison. */
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
+import type { Held } from "../flame/data";
 import { startFlame } from "../flame/input";
 import { amount, type Scale } from "../shared/amount";
 import { type Address, go } from "./address";
@@ -12,6 +13,7 @@ import { dataOf, Part } from "./part";
 import { SCOPE, Scope, scopeOf } from "./scope";
 import { Singles } from "./singles";
 import { bound } from "./times";
+import { sums, telling, type ValueSum, type ValuesOfPart } from "./values";
 import { useWords } from "./words";
 
 /** A value of the captures, and what it comes to. */
@@ -32,8 +34,6 @@ const VIEWS = [
 
 export const scaleOf = (unit: string): Scale => (unit === "ns" || unit === "bytes" ? unit : "count");
 
-const startGraph = (section: HTMLElement, life: AbortSignal) => startFlame(section, dataOf(section), life);
-
 /** The stretch of time that is chosen in the graph's strip, where its times are dates. */
 function chosenStretch(): { from: bigint; to: bigint } | null {
   const [from, to] = (new URLSearchParams(location.hash.slice(1)).get("w") ?? "").split("_");
@@ -45,8 +45,10 @@ function chosenStretch(): { from: bigint; to: bigint } | null {
 function Left({ address }: { address: Address }): JSX.Element | null {
   const [q, from, to] = ["q", "from", "to"].map((name) => address.of(name));
   const isLess = Boolean(q || from || to);
-  const left = useAnswer<Measure>(isLess ? `profiles?${scopeOf(address)}` : undefined);
-  const all = useAnswer<Measure>(isLess ? `profiles?${address.asked(["svc", "capture", "version"])}` : undefined);
+  const left = useAnswer<Measure>(isLess ? `profiles?${withValue(scopeOf(address), address)}` : undefined);
+  const all = useAnswer<Measure>(
+    isLess ? `profiles?${address.asked(["svc", "capture", "version", "value"])}` : undefined,
+  );
   if (!isLess || !left.answer || !all.answer) return null;
   const key = (row: Measure) => `${row.measure} ${row.source}`;
   const whole = new Map(all.answer.rows.map((row) => [key(row), row.total]));
@@ -65,10 +67,49 @@ function Left({ address }: { address: Address }): JSX.Element | null {
   );
 }
 
+/** The values of the newest capture that the address chooses. */
+function useValues(address: Address, captures: readonly Capture[]): ValueSum[] {
+  const isOf = (name: string, value: string) => {
+    const wanted = address.query.getAll(name).filter(Boolean);
+    return !wanted.length || wanted.includes(value);
+  };
+  const newest = captures.findLast(
+    ({ id, service, version }) => isOf("capture", id) && isOf("svc", service) && isOf("version", version),
+  );
+  const { answer } = useAnswer<ValuesOfPart>(newest && `captures/${encodeURIComponent(newest.id)}`);
+  return sums(answer?.rows ?? []);
+}
+
+/** A choice of what is measured; of one value there is none. */
+function Value(props: { address: Address; values: readonly ValueSum[]; none: string }): JSX.Element | null {
+  const { address, values, none } = props;
+  const chosen = address.of("value");
+  if (values.length < 2 && !chosen) return null;
+  const sum = ({ unit, total }: ValueSum) => amount(scaleOf(unit), total, unit === "count" ? "" : unit);
+  return (
+    <label class="select">
+      <span class="dim3">{say("profiles.value")}</span>
+      <select name="value" value={chosen} onChange={(event) => go(address.with({ value: event.currentTarget.value }))}>
+        <option value="">{none}</option>
+        {chosen && values.every(({ name }) => name !== chosen) && (
+          <option value={chosen} lang="">
+            {chosen}
+          </option>
+        )}
+        {values.map((value) => (
+          <option key={value.name} value={value.name} lang="">
+            {value.name} · {sum(value)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
 /** Both sides of a comparison, and a way to each. */
-function Sides({ address, versions }: { address: Address; versions: readonly string[] }): JSX.Element {
+function Sides(props: { address: Address; versions: readonly string[]; values: readonly ValueSum[] }): JSX.Element {
+  const { address, versions, values } = props;
   const captures = useAnswer<Capture>("captures").answer?.rows ?? [];
-  const measures = useAnswer<Measure>(`profiles?${address.asked(["svc", "capture", "version"])}`).answer?.rows ?? [];
   const submit = (event: Event) => {
     event.preventDefault();
     const texts = Array.from(new FormData(event.currentTarget as HTMLFormElement), ([name, text]) => [
@@ -77,7 +118,7 @@ function Sides({ address, versions }: { address: Address; versions: readonly str
     ]);
     go(address.with(Object.fromEntries(texts)));
   };
-  const alone = { base: "", base_version: "", base_from: "", base_to: "", view: "", value: "" };
+  const alone = { base: "", base_version: "", base_from: "", base_to: "", view: "" };
   const before = {
     ...alone,
     ...(address.of("base") && { capture: address.of("base"), svc: "", version: "" }),
@@ -87,7 +128,6 @@ function Sides({ address, versions }: { address: Address; versions: readonly str
       to: address.of("base_to"),
     }),
   };
-  const names = [...new Set(measures.map((row) => row.measure))];
   const hint = say("profiles.above");
   const versionChoice = (name: "version" | "base_version", none: string) =>
     versions.length > 0 && (
@@ -128,23 +168,7 @@ function Sides({ address, versions }: { address: Address; versions: readonly str
       </label>
       {versions.length > 0 && <b>{say("profiles.after")}</b>}
       {versionChoice("version", say("all"))}
-      {names.length > 1 && (
-        <label class="select">
-          {say("profiles.value")}
-          <select
-            name="value"
-            value={address.of("value")}
-            onChange={(event) => event.currentTarget.form?.requestSubmit()}
-          >
-            <option value="">{say("profiles.first")}</option>
-            {names.map((name) => (
-              <option key={name} value={name}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
-      )}
+      <Value address={address} values={values} none={say("profiles.first")} />
       <button type="submit" class="btn">
         {say("profiles.compare")}
       </button>
@@ -153,6 +177,12 @@ function Sides({ address, versions }: { address: Address; versions: readonly str
       <Link to={address.with(alone)}>{say("profiles.after.alone")}</Link>
     </form>
   );
+}
+
+/** A query with the value that is chosen. */
+function withValue(query: string, address: Address): string {
+  const value = address.of("value");
+  return value ? `${query}&value=${encodeURIComponent(value)}` : query;
 }
 
 /** What is compared with, as the API takes it. */
@@ -174,19 +204,32 @@ export function ProfilesPage({ address }: { address: Address }): JSX.Element {
   const view = VIEWS.find(([view]) => view === address.of("view"))?.[0] ?? "";
   const isCompared = BASE.some((name) => address.of(name));
   const turn = (to: string) => {
-    if (to !== "compare")
-      return go(address.with({ view: to, base: "", base_version: "", base_from: "", base_to: "", value: "" }));
+    if (to !== "compare") return go(address.with({ view: to, base: "", base_version: "", base_from: "", base_to: "" }));
     const base = isCompared
       ? {}
       : firstBase(chosenStretch(), address.of("capture"), captures.answer?.rows ?? [], versions);
     go(address.with({ view: to, ...base }));
   };
-  const path = view === "compare" ? `/view/diff?${compared(address)}` : `/view/flame?${scopeOf(address)}`;
+  const path =
+    view === "compare" ? `/view/diff?${compared(address)}` : `/view/flame?${withValue(scopeOf(address), address)}`;
+  const values = useValues(address, captures.answer?.rows ?? []);
+  // The usual value of some profilers is zero almost everywhere: another one says more.
+  const [zero, setZero] = useState("");
+  const other = zero === path && !address.of("value") ? telling(values) : "";
+  useEffect(() => {
+    if (other) go(address.with({ value: other }), true);
+  }, [other]);
+  const start = (section: HTMLElement, life: AbortSignal) => {
+    const held = dataOf<Held[]>(section);
+    startFlame(section, held, life);
+    if (view === "" && held.every(({ total }) => total === 0)) setZero(path);
+  };
   const isDrawn = view === "" || (view === "compare" && isCompared);
   return (
     <main class="app">
       <h1 class="vh">{say("page.profiles")}</h1>
       <Scope address={address} vocabulary={useWords()} found={isDrawn ? said.about : ""} refused={said.problem}>
+        {view === "" && <Value address={address} values={values} none={say("profiles.usual")} />}
         <fieldset class="seg" aria-label={say("view")}>
           {VIEWS.map(([name, title]) => (
             <button key={name} type="button" aria-pressed={view === name} onClick={() => turn(name)}>
@@ -195,13 +238,11 @@ export function ProfilesPage({ address }: { address: Address }): JSX.Element {
           ))}
         </fieldset>
       </Scope>
-      {view === "compare" && <Sides address={address} versions={versions} />}
+      {view === "compare" && <Sides address={address} versions={versions} values={values} />}
       {isDrawn && <Left address={address} />}
       <Said problem={captures.problem ?? (isDrawn ? said.problem : undefined)} />
       {view === "single" && <Singles address={address} captures={captures.answer?.rows ?? []} />}
-      {isDrawn && (
-        <Part key={path} path={path} start={startGraph} came={(about, problem) => setSaid({ about, problem })} />
-      )}
+      {isDrawn && <Part key={path} path={path} start={start} came={(about, problem) => setSaid({ about, problem })} />}
       {view === "compare" && !isCompared && (
         <p class="empty">
           <b>{say("profiles.none")}</b>{" "}

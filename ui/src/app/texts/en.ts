@@ -352,6 +352,7 @@ export const EN = {
   "profiles.from": "From",
   "profiles.to": "To",
   "profiles.value": "Value",
+  "profiles.usual": "the usual one",
   "profiles.first": "the first of both",
   "profiles.before.alone": "Before alone",
   "profiles.after.alone": "After alone",

@@ -352,6 +352,7 @@ export const ZH: Table = {
   "profiles.from": "从",
   "profiles.to": "到",
   "profiles.value": "数值",
+  "profiles.usual": "默认",
   "profiles.first": "两者共有的第一个",
   "profiles.before.alone": "只看之前",
   "profiles.after.alone": "只看之后",

@@ -1,0 +1,105 @@
+// Files of every format, dropped on the page: what is kept of each, and every number that it opens to, is what commands print.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync, statSync } from 'node:fs';
+import { basename } from 'node:path';
+import { browse, file, json, same, sameFunctions, serve, traceloom } from './browser.mjs';
+
+const [shop, ...given] = process.argv.slice(2);
+const grouped = (number) => number.toLocaleString('en-US');
+
+/** Runs a command that may have nothing to say. */
+function maybe(...args) {
+  const run = spawnSync(process.env.TRACELOOM_BINARY, args, { encoding: 'utf8', maxBuffer: 1 << 30 });
+  return run.status === 0 ? run.stdout.trim().split('\n').filter(Boolean).map((line) => JSON.parse(line)) : [];
+}
+
+/** What a path opens to: tables of functions, and calls. */
+const opened = (path) => ({
+  tables: maybe('top', '--json', '--wide', path).filter(({ functions }) => functions.length),
+  calls: maybe('calls', '--overview', '--json', path)[0],
+});
+
+/** The shop in every format that is written and read again; a folder is dropped as an archive. */
+function written() {
+  const formats = JSON.parse(traceloom('formats', '--json')).filter(({ write, lower }) => write && lower);
+  assert.ok(formats.length > 15, `${formats.length} targets`);
+  return formats.map(({ name, extensions }) => {
+    const path = file(`shop-${name}.${extensions[0] ?? 'd'}`);
+    const convert = (...more) => spawnSync(process.env.TRACELOOM_BINARY, ['convert', shop, path, '--to', name, ...more], { encoding: 'utf8' });
+    let run = convert();
+    // What holds samples alone gets the own time of calls.
+    if (run.stderr.includes('--as-samples')) run = convert('--as-samples');
+    assert.equal(run.status, 0, `${name}: ${run.stderr}`);
+    if (!statSync(path).isDirectory()) return path;
+    const tar = spawnSync('tar', ['-cf', `${path}.tar`, '-C', path, '.']);
+    assert.equal(tar.status, 0);
+    return `${path}.tar`;
+  });
+}
+
+/** Drops a file on the page, and returns the capture that it is kept as. */
+async function dropped(page, path) {
+  const name = basename(path);
+  await page.evaluate(([name, content]) => {
+    const bytes = Uint8Array.from(atob(content), (character) => character.charCodeAt(0));
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([bytes], name));
+    for (const type of ['dragover', 'drop']) document.querySelector('main').dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }));
+  }, [name, readFileSync(path).toString('base64')]);
+  const line = page.locator('.sent li', { hasText: `${name} is kept as` });
+  await line.waitFor();
+  return / is kept as (\S+)$/.exec((await line.textContent()).trim())[1];
+}
+
+await serve(async ({ origin, data }) => {
+  const paths = [...given, ...written()];
+  const compared = { functions: 0, calls: 0, records: 0 };
+  await browse(async (page) => {
+    // Each of them waits for commands that read the capture.
+    page.setDefaultTimeout(90_000);
+    await page.goto(`${origin}/captures`);
+    for (const path of paths) {
+      const what = basename(path);
+      await page.locator('label.drop').waitFor();
+      const id = await dropped(page, path);
+      const kept = opened(`${data}#${id}`);
+      const sent = opened(path);
+      // Kept, it is what it was before.
+      assert.deepEqual(kept.tables.map(({ functions, total }) => [functions, total]), sent.tables.map(({ functions, total }) => [functions, total]), what);
+      assert.deepEqual(kept.calls, sent.calls, what);
+
+      await page.goto(`${origin}/captures/${id}`);
+      const pane = page.getByRole('complementary', { name: 'The capture' });
+      const parts = pane.locator('section', { hasText: 'decoded' }).first().locator('tbody tr');
+      await parts.first().waitFor().catch((error) => assert.fail(`${what}: ${error}`));
+      const [info] = json('info', '--json', `${data}#${id}`);
+      for (const [at, part] of info.inputs.entries()) {
+        const records = Object.entries(part.records ?? {}).map(([kind, count]) => `${grouped(count)} ${kind}`).join(', ');
+        if (!records) continue;
+        assert.equal((await parts.nth(at).locator('td').allTextContents())[1], records, `${what}, part ${at}`);
+        compared.records++;
+      }
+      if (kept.tables.length) {
+        await page.goto(`${origin}/profiles?capture=${id}`);
+        await page.locator('.fetched[aria-busy=false] .flame').waitFor();
+        await sameFunctions(page, kept.tables, what);
+        compared.functions++;
+      }
+      if (kept.calls?.calls) {
+        await page.goto(`${origin}/calls?capture=${id}&sort=-duration`);
+        const said = page.getByText(new RegExp(`^${grouped(kept.calls.calls)} calls?, `)).first();
+        await said.waitFor();
+        same((await said.textContent()).split(', ').at(-1), kept.calls.total_ns, what);
+        const [longest] = json('calls', '--json', '--sort=-duration', '-n=1', `${data}#${id}`);
+        const row = page.locator('tr[data-row="0"]');
+        await row.waitFor();
+        same(await row.locator('td.bars').textContent(), longest.duration, what);
+        compared.calls++;
+      }
+      if (!page.url().includes('/captures')) await page.goto(`${origin}/captures`);
+    }
+  }, { origin, viewport: { width: 1440, height: 1000 } });
+  assert.ok(compared.functions > 30 && compared.calls > 10 && compared.records > 40, JSON.stringify(compared));
+  console.log(`${paths.length} files: ${JSON.stringify(compared)}`);
+});
