@@ -39,7 +39,7 @@ struct Options {
 /// # Errors
 /// When a run fails, or an agent is told that something was not accepted.
 pub fn run(arguments: &[&str]) -> Result<(), String> {
-    let options = Options::read(arguments)?;
+    let options = Options::read(arguments, 30)?;
     let built = release("sample_dump")?;
     let traceloom = built.join("release/traceloom");
     let folder = built.join("collect");
@@ -52,12 +52,13 @@ pub fn run(arguments: &[&str]) -> Result<(), String> {
     removed.map_err(|error| format!("{}: {error}", folder.display()))
 }
 
-/// Runs a collector under posts over HTTP, at the rates that it is meant for, and prints a table; `--seconds 600` is the long run.
+/// Runs a collector under posts over HTTP, at the rates that it is meant for, each for a minute, and prints a table; `--seconds 600` is
+/// the long run.
 ///
 /// # Errors
 /// When a run fails, or a post is not accepted.
 pub fn posts(arguments: &[&str]) -> Result<(), String> {
-    let options = Options::read(arguments)?;
+    let options = Options::read(arguments, 60)?;
     let built = release("sample_dump")?;
     let traceloom = built.join("release/traceloom");
     let folder = built.join("collect");
@@ -74,9 +75,9 @@ pub fn posts(arguments: &[&str]) -> Result<(), String> {
 }
 
 impl Options {
-    fn read(arguments: &[&str]) -> Result<Self, String> {
+    fn read(arguments: &[&str], seconds: u64) -> Result<Self, String> {
         let mut options = Self {
-            seconds: 30,
+            seconds,
             rounds: 2,
             agents: 1000,
             serve: None,
