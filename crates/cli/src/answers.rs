@@ -41,6 +41,7 @@ pub(crate) fn command(
             .rows(place.n)
             .within(place),
         Question::Original { id, part } => line.original(*id, part.as_deref()),
+        Question::Facts(ids) => line.facts(ids),
         Question::Points(posts) => line.points(posts),
         Question::Converted { id, to } => line.convert(to).words(["-o", "-"]).capture(*id),
         Question::Losses { id, to } => line
@@ -136,6 +137,12 @@ impl CommandLine<'_> {
         self.words(["export", "-o", "-", "--data"])
             .data()
             .words([name])
+    }
+
+    fn facts(&mut self, ids: &[CaptureId]) -> &mut Self {
+        self.words(["captures", "facts", "--data"])
+            .data()
+            .words(ids.iter().map(CaptureId::to_string))
     }
 
     fn points(&mut self, posts: &[PostId]) -> &mut Self {

@@ -178,9 +178,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut inputs = options.read.inputs();
     let mut query = options.query()?;
     let mut list = CallList::new(&query);
-    let mut is_whole = true;
+    let mut read_captures = None;
     if let Some(newest) = newest::of(options, &query)? {
-        is_whole = newest.add(&mut list, &mut inputs, &query)?;
+        read_captures = Some(newest.add(&mut list, &mut inputs, &query)?);
     } else if let Some(pattern) = &options.with_method {
         // What a name means is known once all are read, and standard input is opened once.
         let mut opened = Vec::new();
@@ -207,7 +207,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             "next": next.map(ToString::to_string),
             "read": list.counts.read,
             "selected": list.counts.selected,
-            "is_whole": is_whole,
+            "is_whole": read_captures.as_ref().is_none_or(|read| read.is_whole),
+            "captures_read": read_captures.as_ref().map(|read| read.n_read),
+            "captures": read_captures.as_ref().map(|read| read.n_all),
             "units": units(&list.recordings),
         });
         writeln!(out, "{line}")?;

@@ -1,23 +1,27 @@
 //! `captures`: what a collector received.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
 use traceloom_input::captures::{
-    Capture, CaptureId, Captures, DEFAULT, DataFolder, SessionEnd, State,
+    Capture, CaptureFacts, CaptureId, Captures, DEFAULT, DataFolder, FactsRow, NoteCounts,
+    SessionEnd, State,
 };
-use traceloom_server::{Request, ask, uuid};
+use traceloom_server::{Answers, Question, Request, ask, rebuild_catalog, uuid};
 
 use crate::Outcome;
 use crate::args::{Common, Data, reads_nothing};
-use crate::numbers::{size, things};
+use crate::numbers::{count, size, things};
 use crate::streams::{message, stdout};
 use crate::style::Style;
 use crate::table::Table;
 use crate::timing::received;
 use crate::usage::Usage;
+use crate::{answers, capture_facts};
 
 /// List what a collector received, pin it, delete it.
 ///
@@ -31,6 +35,7 @@ use crate::usage::Usage;
     traceloom captures ls --service shop --since -2h\n  \
     traceloom captures receipts --since -1h\n  \
     traceloom captures pin 1-7\n  \
+    traceloom captures rebuild\n  \
     traceloom captures delete --service shop --until 2026-03-01")]
 pub(crate) struct Options {
     #[command(subcommand)]
@@ -49,6 +54,11 @@ enum Listing {
     Pin(Chosen),
     /// Let retention take captures again.
     Unpin(Chosen),
+    /// Decode sealed captures again for the catalog: what `ls` shows of records, notes and times.
+    Rebuild(Rebuild),
+    /// Print rows of the catalog.
+    #[command(hide = true)]
+    Facts(Chosen),
     /// Delete captures that ended, to the last chunk that no other capture has.
     Delete(Delete),
 }
@@ -95,6 +105,15 @@ struct Chosen {
     #[arg(long, value_name = "DIR", default_value = DEFAULT)]
     data: PathBuf,
     #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+#[command(mut_args(reads_nothing))]
+struct Rebuild {
+    #[command(flatten)]
+    data: Data,
+    #[command(flatten)]
     _common: Common,
 }
 
@@ -134,6 +153,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         Listing::Pin(chosen) => pin(chosen, Request::Pin, true),
         Listing::Unpin(chosen) => pin(chosen, Request::Unpin, false),
         Listing::Delete(options) => delete(options),
+        Listing::Rebuild(options) => rebuild(options),
+        Listing::Facts(chosen) => {
+            let folder = DataFolder::open(&chosen.data)?;
+            capture_facts::print(&folder, &chosen.ids, &chosen.common)?;
+            Ok(Outcome::Done)
+        }
     }
 }
 
@@ -151,21 +176,32 @@ fn ls(options: &Ls) -> anyhow::Result<Outcome> {
     }
     let style = Style::new(&options.common)?;
     let mut table = Table::new(&[
-        "id", "state", "opened", "service", "instance", "streams", "size", "stored",
+        "id", "state", "opened", "service", "instance", "streams", "size", "stored", "records",
+        "notes", "first", "last",
     ]);
     for capture in &captures.list {
         let n_bytes = capture.parts.iter().map(|part| part.n_bytes).sum();
+        let facts = capture.facts.as_ref().and_then(|row| row.facts);
+        let (first, last) = facts.and_then(|facts| facts.times).unzip();
+        let count_of = |of: fn(&CaptureFacts) -> u64| {
+            facts
+                .as_ref()
+                .map_or_else(String::new, |facts| count(of(facts)))
+        };
+        let time = |ns: Option<i64>| ns.map_or_else(String::new, |ns| style.when(true, ns));
         table.row([
             capture.id.to_string(),
             state(capture).to_owned(),
-            capture
-                .opened_ns
-                .map_or_else(String::new, |ns| style.when(true, ns)),
+            time(capture.opened_ns),
             capture.identity.service.clone(),
             capture.identity.instance.clone(),
             capture.parts.len().to_string(),
             size(n_bytes),
             stored(capture),
+            count_of(|facts| facts.n_records),
+            count_of(|facts| facts.notes.warn + facts.notes.damage),
+            time(first),
+            time(last),
         ]);
     }
     table.print(&style, &mut out)?;
@@ -285,6 +321,27 @@ fn delete(options: &Delete) -> anyhow::Result<Outcome> {
     })
 }
 
+fn rebuild(options: &Rebuild) -> anyhow::Result<Outcome> {
+    let folder = DataFolder::open(options.data.path())?;
+    let answers = |data: &Path, question: &Question| answers::command(data, None, question);
+    let mut said = Instant::now();
+    let n_captures = rebuild_catalog(
+        &folder,
+        &Answers(Arc::new(answers)),
+        &mut |n_done, n_all| {
+            if said.elapsed() >= Duration::from_secs(5) {
+                message!("{n_done} of {n_all} captures decoded");
+                said = Instant::now();
+            }
+        },
+    )?;
+    message!(
+        "{} decoded",
+        things(n_captures as u64, "capture", "captures")
+    );
+    Ok(Outcome::Done)
+}
+
 /// Refuses ids that no capture has.
 fn known(folder: &DataFolder, ids: &[CaptureId]) -> anyhow::Result<()> {
     let captures = Captures::read(folder)?.list;
@@ -346,8 +403,29 @@ fn as_json(capture: &Capture) -> serde_json::Value {
         "peer": capture.peer,
         "revision": capture.revision,
         "pinned": capture.pinned,
+        "facts": capture.facts.as_ref().map(facts_json),
         "parts": parts.collect::<Vec<_>>(),
         "commands": commands.collect::<Vec<_>>(),
         "doubts": capture.doubts,
+    })
+}
+
+/// Returns what decoding a revision of a capture showed; where it could not be decoded, that alone.
+fn facts_json(row: &FactsRow) -> serde_json::Value {
+    let Some(facts) = &row.facts else {
+        return json!({"revision": row.revision, "decoded": false});
+    };
+    let (first, last) = facts.times.unzip();
+    let NoteCounts { info, warn, damage } = facts.notes;
+    json!({
+        "revision": row.revision,
+        "decoded": true,
+        "records": facts.n_records,
+        "first_ns": first,
+        "last_ns": last,
+        "calls": facts.n_calls,
+        "errors": facts.n_errors,
+        "longest_ns": facts.longest_ns,
+        "notes": {"info": info, "warn": warn, "damage": damage},
     })
 }

@@ -6,12 +6,40 @@ use traceloom_input::captures::{
     Capture, CaptureId, Captures, ChosenCaptures, DataFolder, SessionEnd, State,
 };
 
-/// A capture, and until when something of it was received.
+/// A capture, and from when to when what it holds may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CatalogEntry {
     pub(crate) id: CaptureId,
     /// Unix nanoseconds of the last receipt, and [`AHEAD_NS`] more; the greatest number where more may come or nobody knows.
     pub(crate) until_ns: i64,
+    /// Its calls, where all of it was decoded.
+    pub(crate) calls: Option<KnownCalls>,
+}
+
+/// What the catalog says of the calls of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KnownCalls {
+    pub(crate) n_calls: u64,
+    /// First start and last end of a span.
+    pub(crate) times: Option<(i64, i64)>,
+}
+
+impl CatalogEntry {
+    /// Returns a time after which no call began; the least number where there are no calls.
+    pub(crate) fn last_start(&self) -> i64 {
+        match self.calls {
+            None => self.until_ns,
+            Some(known) => known.times.map_or(i64::MIN, |(_, last)| last),
+        }
+    }
+
+    /// Returns a time before which no call began; the greatest number where there are no calls.
+    pub(crate) fn first_start(&self) -> i64 {
+        match self.calls {
+            None => i64::MIN,
+            Some(known) => known.times.map_or(i64::MAX, |(first, _)| first),
+        }
+    }
 }
 
 /// How far clocks of senders may be ahead of the collector's, in nanoseconds: an hour.
@@ -60,6 +88,10 @@ pub(crate) fn entries(captures: &[Capture]) -> Vec<CatalogEntry> {
         CatalogEntry {
             id,
             until_ns: until.map_or(i64::MAX, |ns| ns.saturating_add(AHEAD_NS)),
+            calls: capture.whole_facts().map(|facts| KnownCalls {
+                n_calls: facts.n_calls,
+                times: facts.span_times,
+            }),
         }
     };
     captures.iter().map(entry).collect()

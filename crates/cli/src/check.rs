@@ -5,14 +5,16 @@ use std::io::Write;
 
 use clap::Args;
 use traceloom_formats::{Source as _, damage};
-use traceloom_input::{Input, lower};
+use traceloom_input::{Document, Input, lower};
 use traceloom_model::{
-    Asks, Definitions, Flow, Level, Note, Notes, PartId, Sink, Wants, printable,
+    Asks, Clock, CounterBatch, Definitions, EventBatch, Flow, Level, Note, Notes, Order, PartId,
+    SampleBatch, Sink, SpanBatch, Wants, printable,
 };
 
 use crate::Outcome;
 use crate::args::Common;
-use crate::info::{gather, note_json};
+use crate::event_watch::EventWatch;
+use crate::info::{gather_part, note_json};
 use crate::numbers::count;
 use crate::open::{open_among, with_progress};
 use crate::streams::stdout;
@@ -50,7 +52,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             missing = true;
             continue;
         };
-        let notes = with_progress(&input, "checking", || examine(&input, &options.common))?;
+        let notes = with_progress(&input, "checking", || {
+            examine(&input, &CheckedParts::all(&input), &options.common, None)
+        })?;
         unread(&input, options, &style, &mut out)?;
         print(&input, &notes, options, &style, &mut out)?;
         worst = worst.max(notes.worst());
@@ -63,22 +67,48 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     })
 }
 
-/// Reads every part record by record, then every recording through its lowering, which sees what single
-/// parts cannot: rows that disagree, ids without words, files that are missing.
-fn examine(input: &Input, common: &Common) -> anyhow::Result<Notes> {
+/// Parts of an input and the recordings that consist of them.
+pub(crate) struct CheckedParts<'i> {
+    /// Numbers of the parts.
+    pub(crate) parts: Vec<usize>,
+    /// The recordings.
+    pub(crate) documents: Vec<Document<'i>>,
+}
+
+impl<'i> CheckedParts<'i> {
+    /// Returns all of an input.
+    fn all(input: &'i Input) -> Self {
+        Self {
+            parts: (0..input.parts().len()).collect(),
+            documents: input.documents().collect(),
+        }
+    }
+}
+
+/// Reads parts record by record, then recordings through their lowering, which sees what single parts cannot: rows that disagree, ids
+/// without words, files that are missing. `watch` sees what is lowered.
+pub(crate) fn examine(
+    input: &Input,
+    checked: &CheckedParts<'_>,
+    common: &Common,
+    watch: Option<&mut EventWatch>,
+) -> anyhow::Result<Notes> {
     let mut sink = NoteCollector {
         strict: common.strict,
+        watch,
         ..NoteCollector::default()
     };
     // What is read together with others, such as a log in a bundle, belongs there whatever it is.
-    let documents = input
-        .documents()
+    let together = checked
+        .documents
+        .iter()
         .filter(|document| document.parts().len() > 1);
-    let members: HashSet<usize> = documents
+    let members: HashSet<usize> = together
         .flat_map(|document| document.members().map(|(at, _)| at).collect::<Vec<_>>())
         .collect();
-    for (at, part) in input.parts().iter().enumerate() {
-        if let Some(unknown) = &part.unknown {
+    for &at in &checked.parts {
+        let unknown = input.parts().get(at).and_then(|part| part.unknown.as_ref());
+        if let Some(unknown) = unknown {
             // A file that nobody knows is all that was asked about; among others it was not checked.
             let level = match (is_many(input), members.contains(&at)) {
                 (false, _) => Level::Damage,
@@ -90,27 +120,37 @@ fn examine(input: &Input, common: &Common) -> anyhow::Result<Notes> {
             let _ = sink.add(Note { part, ..note });
         }
     }
-    for (at, facts) in gather(input, common)?.iter().enumerate() {
+    for &at in &checked.parts {
+        let facts = gather_part(input, at, common)?;
         for note in facts.notes.kept() {
             let _ = sink.add(note.clone());
         }
         sink.overflow(part_id(at), &facts.notes);
+        if let Some(watch) = &mut sink.watch {
+            watch.read(at, &facts);
+        }
+        if facts.stopped {
+            break;
+        }
     }
     sink.lowering = true;
-    for document in input.documents() {
+    for document in &checked.documents {
         if sink.stopped {
             break;
         }
         sink.places = document.members().map(|(at, _)| at).collect();
         let options = common.lower_options()?;
-        lower(&document, &options, &mut sink)?;
+        lower(document, &options, &mut sink)?;
+        if let Some(watch) = &mut sink.watch {
+            watch.end(&sink.places);
+        }
     }
     Ok(sink.notes)
 }
 
 /// Collects notes once each: a lowering repeats what the reader of a part said.
 #[derive(Default)]
-struct NoteCollector {
+struct NoteCollector<'w> {
     notes: Notes,
     seen: HashSet<(PartId, &'static str, u64)>,
     /// What the readers said beyond `seen`: as many notes of the lowerings are repetitions.
@@ -119,9 +159,10 @@ struct NoteCollector {
     places: Vec<usize>,
     strict: bool,
     stopped: bool,
+    watch: Option<&'w mut EventWatch>,
 }
 
-impl NoteCollector {
+impl NoteCollector<'_> {
     fn add(&mut self, note: Note) -> Flow {
         let stop = self.strict && note.level == Level::Damage;
         let place = (note.part, note.kind, note.offset);
@@ -169,7 +210,7 @@ impl NoteCollector {
     }
 }
 
-impl Sink for NoteCollector {
+impl Sink for NoteCollector<'_> {
     fn asks(&self) -> Asks {
         Asks {
             wants: Wants::Steps { calls: true },
@@ -178,7 +219,42 @@ impl Sink for NoteCollector {
         }
     }
 
+    fn begin(&mut self, _order: Order, clock: Clock) {
+        if let Some(watch) = &mut self.watch {
+            watch.begin(clock);
+        }
+    }
+
     fn define(&mut self, _new: Definitions) -> Flow {
+        Flow::Continue(())
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        if let Some(watch) = &mut self.watch {
+            watch.spans(&batch);
+        }
+        Flow::Continue(())
+    }
+
+    fn samples(&mut self, batch: SampleBatch) -> Flow {
+        if let Some(watch) = &mut self.watch {
+            watch.times(batch.time.iter().flatten());
+        }
+        Flow::Continue(())
+    }
+
+    fn events(&mut self, batch: EventBatch) -> Flow {
+        if let Some(watch) = &mut self.watch {
+            watch.times(batch.time.iter());
+            watch.times(batch.end.iter().flatten());
+        }
+        Flow::Continue(())
+    }
+
+    fn counters(&mut self, batch: CounterBatch) -> Flow {
+        if let Some(watch) = &mut self.watch {
+            watch.times(batch.time.iter());
+        }
         Flow::Continue(())
     }
 

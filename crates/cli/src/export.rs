@@ -145,7 +145,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         let text = "name one ID; several go with --points and --processed alone";
         return Err(Usage(text.to_owned()).into());
     };
-    let captures = Captures::read(&DataFolder::open(&options.data)?)?;
+    let folder = DataFolder::open(&options.data)?;
+    let captures = Captures::read_chosen(&folder, &[exported.capture()])?;
     let capture = find(&captures, exported.capture(), &options.data)?;
     if capture.state == State::Open {
         message!(

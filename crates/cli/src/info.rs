@@ -176,6 +176,11 @@ impl Kinds {
         self.counts.push((kind.to_owned(), 1));
     }
 
+    /// Returns the number of records.
+    pub(crate) fn total(&self) -> u64 {
+        self.counts.iter().map(|(_, count)| count).sum()
+    }
+
     fn sorted(&self) -> BTreeMap<&str, u64> {
         self.counts
             .iter()
@@ -273,27 +278,9 @@ impl RecordSink for PartSummary {
 
 /// Reads every part once.
 pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<PartSummary>> {
-    let limits = common.limits()?;
     let mut all = Vec::new();
-    for (at, part) in input.parts().iter().enumerate() {
-        let mut facts = PartSummary {
-            strict: common.strict,
-            ..PartSummary::default()
-        };
-        facts
-            .notes
-            .part(PartId(u32::try_from(at).unwrap_or(u32::MAX)));
-        match part.part.format.and_then(|format| format.reader) {
-            Some(reader) => {
-                input.read(at, 0, reader(&limits).as_mut(), &mut facts)?;
-            }
-            None => {
-                facts.decoded = input.decoded_size(at)?;
-                for note in input.notes(at) {
-                    let _ = facts.note(note);
-                }
-            }
-        }
+    for at in 0..input.parts().len() {
+        let facts = gather_part(input, at, common)?;
         let stopped = facts.stopped;
         all.push(facts);
         if stopped {
@@ -320,6 +307,35 @@ pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<PartS
         }
     }
     Ok(all)
+}
+
+/// Reads the records of one part.
+pub(crate) fn gather_part(
+    input: &Input,
+    at: usize,
+    common: &Common,
+) -> anyhow::Result<PartSummary> {
+    let mut facts = PartSummary {
+        strict: common.strict,
+        ..PartSummary::default()
+    };
+    facts
+        .notes
+        .part(PartId(u32::try_from(at).unwrap_or(u32::MAX)));
+    let format = input.parts().get(at).and_then(|part| part.part.format);
+    match format.and_then(|format| format.reader) {
+        Some(reader) => {
+            let limits = common.limits()?;
+            input.read(at, 0, reader(&limits).as_mut(), &mut facts)?;
+        }
+        None => {
+            facts.decoded = input.decoded_size(at)?;
+            for note in input.notes(at) {
+                let _ = facts.note(note);
+            }
+        }
+    }
+    Ok(facts)
 }
 
 pub(crate) fn unit_name(unit: Unit, text: &dyn Fn(StringId) -> String) -> String {

@@ -10,12 +10,13 @@ use jiff::Timestamp;
 use traceloom_formats::{cdt, heph, tptp};
 use traceloom_input::captures::DEFAULT;
 use traceloom_server::{
-    HttpOptions, Level, Listen, LogEvent, Reload, SealRules, Stop, TlsOptions, serve,
+    HttpOptions, Level, Listen, LogEvent, Reload, SealRules, SlowRule, Stop, TlsOptions, serve,
 };
 
 use crate::Outcome;
 use crate::args::Common;
 use crate::demo::Demo;
+use crate::select::duration;
 use crate::serve_config::with_environment;
 use crate::serve_points::PointFlags;
 use crate::serve_pull::{PULL, tables, targets};
@@ -127,6 +128,12 @@ struct SealFlags {
     /// Delete captures N days after their receipt; pinned ones stay.
     #[arg(long, value_name = "N")]
     keep_days: Option<u64>,
+    /// Keep captures with failed calls N days in place of --keep-days, and those with calls as slow as --keep-slow says.
+    #[arg(long, value_name = "N", requires = "keep_days")]
+    keep_slow_days: Option<u64>,
+    /// A call that takes DURATION is slow: `2s`, `500ms`.
+    #[arg(long, value_name = "DURATION", value_parser = duration, requires = "keep_slow_days")]
+    keep_slow: Option<u64>,
     /// Delete the oldest captures when all take more than N MiB on disk; pinned ones stay.
     #[arg(long, value_name = "N")]
     keep_mib: Option<u64>,
@@ -207,6 +214,10 @@ impl SealFlags {
             age: Duration::from_secs(self.seal_seconds),
             log_bytes: self.log_kib.saturating_mul(1 << 10),
             keep: self.keep_days.map(days),
+            keep_slow: self.keep_slow_days.map(|n_days| SlowRule {
+                slow: self.keep_slow.map(Duration::from_nanos),
+                keep: days(n_days),
+            }),
             keep_bytes: self.keep_mib.map(|mib| mib.saturating_mul(1 << 20)),
             trusts_clock: self.trust_clock,
             ..SealRules::default()
@@ -473,6 +484,11 @@ fn settings(options: &Options) -> Vec<(&'static str, toml::Value)> {
             options.tenant_mib_per_minute.map(number),
         ),
         ("keep-days", options.seal.keep_days.map(number)),
+        ("keep-slow-days", options.seal.keep_slow_days.map(number)),
+        (
+            "keep-slow",
+            options.seal.keep_slow.map(|ns| exact(ns).into()),
+        ),
         ("keep-mib", options.seal.keep_mib.map(number)),
     ];
     let pulled = options.config.as_deref();
@@ -486,6 +502,17 @@ fn settings(options: &Options) -> Vec<(&'static str, toml::Value)> {
     let kept = kept.into_iter().chain(pulled).chain(views);
     let kept = kept.filter_map(|(name, value)| value.map(|value| (name, value)));
     settings.into_iter().chain(kept).collect()
+}
+
+/// Writes a duration in the largest unit that has it whole.
+fn exact(ns: u64) -> String {
+    const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("min", 60_000), ("s", 1000), ("ms", 1)];
+    let units = UNITS.map(|(unit, ms)| (unit, ms * 1_000_000));
+    let whole = units
+        .iter()
+        .find(|(_, of)| ns > 0 && ns.is_multiple_of(*of));
+    let (unit, of) = whole.copied().unwrap_or(("ns", 1));
+    format!("{}{unit}", ns / of)
 }
 
 /// Prints the settings as a file has them.

@@ -61,7 +61,7 @@ impl Log {
     /// When a finished segment is damaged or missing, when the last one has a whole group behind a damaged one,
     /// or when a newer program wrote a segment; the folder is as it was then. When the file system refuses.
     pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<(Self, Recovered), Error> {
-        let mut found = recover::find(&*disk)?;
+        let mut found = recover::find(&*disk, Position(0))?;
         // A name may be in memory only: it must be durable before the segment that it replaces is removed.
         sync_folder(&*disk, 0)?;
         for name in &found.superfluous {

@@ -39,7 +39,19 @@ impl Snapshot {
     /// # Errors
     /// As [`crate::Log::open`]; a torn tail is left out and reported.
     pub fn open(disk: &dyn crate::disk::Disk) -> Result<(Self, crate::Recovered), Error> {
-        let found = crate::recover::find(disk)?;
+        Self::open_from(disk, Position(0))
+    }
+
+    /// As [`Snapshot::open`], for whoever needs the records from `position` on: of segments and groups before it no more than the
+    /// headers is read and checked.
+    ///
+    /// # Errors
+    /// As [`Snapshot::open`], as far as the log is read.
+    pub fn open_from(
+        disk: &dyn crate::disk::Disk,
+        position: Position,
+    ) -> Result<(Self, crate::Recovered), Error> {
+        let found = crate::recover::find(disk, position)?;
         let segments = Segments::default();
         segments.with(|list| list.extend(found.live.iter().cloned()));
         Ok((segments.snapshot(), found.recovered()))
@@ -222,7 +234,8 @@ impl Reader {
                     let Some((segment, extent)) = self.segments.next() else {
                         return Ok(None);
                     };
-                    none.insert(GroupReader::new(segment, extent.bytes))
+                    let groups = GroupReader::new(segment, extent.bytes);
+                    none.insert(groups.checked_from(Position(self.from)))
                 }
             };
             let number = groups.segment().header.number;

@@ -62,8 +62,8 @@ impl RecoveredFolder {
     }
 }
 
-/// Reads and checks every segment of a folder, without changing anything.
-pub(crate) fn find(disk: &dyn Disk) -> Result<RecoveredFolder, Error> {
+/// Reads and checks the segments of a folder from a record on, without changing anything.
+pub(crate) fn find(disk: &dyn Disk, from: Position) -> Result<RecoveredFolder, Error> {
     let names = disk
         .list()
         .map_err(|error| Error::io(0, "cannot list the folder", error))?;
@@ -94,7 +94,7 @@ pub(crate) fn find(disk: &dyn Disk) -> Result<RecoveredFolder, Error> {
         }
         live
     });
-    let torn = check(&segments)?;
+    let torn = check(&segments, from)?;
     Ok(RecoveredFolder {
         live: segments,
         superfluous,
@@ -104,10 +104,18 @@ pub(crate) fn find(disk: &dyn Disk) -> Result<RecoveredFolder, Error> {
     })
 }
 
-/// Reads every group, sets the extents, and holds each segment against the one before it.
-fn check(segments: &[Arc<OpenSegment>]) -> Result<Option<TornTail>, Error> {
+/// Reads every group from a record on, sets the extents, and holds each segment against the one before it. Of a segment before that
+/// record, the next one says where it ends.
+fn check(segments: &[Arc<OpenSegment>], from: Position) -> Result<Option<TornTail>, Error> {
     for (before, segment) in segments.iter().zip(segments.iter().skip(1)) {
-        let extent = read_whole(before)?;
+        let extent = match segment.header.first <= from.0 {
+            true => CommittedExtent {
+                bytes: segment.header.predecessor_end,
+                n_groups: 0,
+                end: segment.header.first,
+            },
+            false => read_whole(before, from)?,
+        };
         before.set_extent(extent);
         let (number, header) = (before.header.number, &segment.header);
         if header.predecessor != number {
@@ -128,15 +136,16 @@ fn check(segments: &[Arc<OpenSegment>]) -> Result<Option<TornTail>, Error> {
     let Some(last) = segments.last() else {
         return Ok(None);
     };
-    let (extent, torn) = read_last(last)?;
+    let (extent, torn) = read_last(last, from)?;
     last.set_extent(extent);
     Ok(torn)
 }
 
 /// Reads a segment that was finished: every byte belongs to a group.
-fn read_whole(segment: &Arc<OpenSegment>) -> Result<CommittedExtent, Error> {
+fn read_whole(segment: &Arc<OpenSegment>, from: Position) -> Result<CommittedExtent, Error> {
     let number = segment.header.number;
-    let mut groups = GroupReader::new(segment.clone(), length(segment)?);
+    let groups = GroupReader::new(segment.clone(), length(segment)?);
+    let mut groups = groups.checked_from(from);
     while groups
         .advance()
         .map_err(|broken| broken.into_error(number))?
@@ -146,10 +155,13 @@ fn read_whole(segment: &Arc<OpenSegment>) -> Result<CommittedExtent, Error> {
 }
 
 /// Reads the segment that was written last: what a crash interrupted is left out and reported.
-fn read_last(segment: &Arc<OpenSegment>) -> Result<(CommittedExtent, Option<TornTail>), Error> {
+fn read_last(
+    segment: &Arc<OpenSegment>,
+    from: Position,
+) -> Result<(CommittedExtent, Option<TornTail>), Error> {
     let number = segment.header.number;
     let file_end = length(segment)?;
-    let mut groups = GroupReader::new(segment.clone(), file_end);
+    let mut groups = GroupReader::new(segment.clone(), file_end).checked_from(from);
     loop {
         match groups.advance() {
             Ok(Some(_)) => {}

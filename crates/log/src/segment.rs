@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::Error;
+use crate::Position;
 use crate::disk::{Disk, File, read_exact_at};
 use crate::frame::{self, GROUP_HEADER, GROUP_MAGIC, GroupHeader, SEGMENT_HEADER, SegmentHeader};
 
@@ -93,6 +94,8 @@ pub(crate) struct GroupReader {
     segment: Arc<OpenSegment>,
     /// Offset at which reading ends.
     end: u64,
+    /// Position of the first record whose group is read whole and checked.
+    checked_from: u64,
     read: CommittedExtent,
     group: Vec<u8>,
 }
@@ -126,8 +129,17 @@ impl GroupReader {
         Self {
             segment,
             end,
+            checked_from: 0,
             read,
             group: Vec::new(),
+        }
+    }
+
+    /// Reads only the headers of groups that end before `position`.
+    pub(crate) fn checked_from(self, position: Position) -> Self {
+        Self {
+            checked_from: position.0,
+            ..self
         }
     }
 
@@ -170,11 +182,15 @@ impl GroupReader {
         if self.end - offset < whole {
             return Err(invalid("the group is cut"));
         }
-        self.group.resize(GROUP_HEADER + header.length as usize, 0);
-        let payload = &mut self.group[GROUP_HEADER..];
-        read_exact_at(file, payload, offset + GROUP_HEADER as u64).map_err(UnreadableGroup::Io)?;
-        if !frame::checksum_holds(&self.segment.header, &self.group) {
-            return Err(invalid("the checksum of the group does not hold"));
+        let group_end = header.first.saturating_add(u64::from(header.n_records));
+        if group_end > self.checked_from {
+            self.group.resize(GROUP_HEADER + header.length as usize, 0);
+            let payload = &mut self.group[GROUP_HEADER..];
+            let payload_at = offset + GROUP_HEADER as u64;
+            read_exact_at(file, payload, payload_at).map_err(UnreadableGroup::Io)?;
+            if !frame::checksum_holds(&self.segment.header, &self.group) {
+                return Err(invalid("the checksum of the group does not hold"));
+            }
         }
         let expected = (offset, self.read.n_groups, self.read.end);
         if (header.offset, header.number, header.first) != expected {

@@ -12,6 +12,29 @@ pub struct Counts {
     pub sealing: SealCounts,
     /// What became of profiles whose points are sent on.
     pub forwarding: ForwardCounts,
+    /// What became of sealed captures whose facts go into the catalog.
+    pub facts: FactsCounts,
+}
+
+/// Sealed captures that are decoded for the catalog.
+#[derive(Debug, Default)]
+pub struct FactsCounts {
+    /// Revisions that came into the queue.
+    pub queued: Counter,
+    /// Revisions that left it.
+    pub taken: Counter,
+    /// Captures that were decoded.
+    pub decoded: Counter,
+    /// Captures that no process decoded within its limits.
+    pub undecodable: Counter,
+}
+
+impl FactsCounts {
+    /// Returns the number of revisions in the queue.
+    #[must_use]
+    pub fn waiting(&self) -> u64 {
+        self.queued.get().saturating_sub(self.taken.get())
+    }
 }
 
 /// Profiles whose points are sent on to a database.

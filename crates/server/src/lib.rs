@@ -18,6 +18,7 @@ mod connection;
 mod counts;
 mod datagrams;
 mod error;
+mod facts;
 mod files;
 mod followed;
 mod forward;
@@ -49,9 +50,11 @@ pub use attach::{
     AttachOptions, CommandQueue, Commands, PlayOptions, PlayedTrace, attach, commands, play,
 };
 pub use counts::{
-    Counter, Counts, CountsByReason, ForwardCounts, ListenerCounts, SealCounts, TlsCounts,
+    Counter, Counts, CountsByReason, FactsCounts, ForwardCounts, ListenerCounts, SealCounts,
+    TlsCounts,
 };
 pub use error::Error;
+pub use facts::rebuild_catalog;
 pub use forward::ForwardOptions;
 pub use http::document as openapi;
 pub use latencies::Latencies;
@@ -60,7 +63,7 @@ pub use post::{PostOptions, PostRequest, post, post_once};
 pub use pull::{PullTarget, PulledProfile};
 pub use push::{PushFile, PushOptions, Pushed, push};
 pub use questions::{Answers, Page, PartOf, ProcessedContent, Question};
-pub use seal::{Request, SealLog, SealRules, Sealer, ask};
+pub use seal::{Request, SealLog, SealRules, Sealer, SlowRule, ask};
 pub use send::{Ledger, SendOptions, Sent, Streams, send};
 pub use serve::serve;
 pub use settings::{HttpOptions, Listen, Options, check};

@@ -30,6 +30,8 @@ pub enum Question {
         /// The name of the part.
         part: Option<String>,
     },
+    /// What decoding sealed captures shows: a row of the catalog a line.
+    Facts(Vec<CaptureId>),
     /// The points of profiles: line protocol.
     Points(Vec<PostId>),
     /// Traces of Zorka's agents: a JSON object a marked span.
@@ -209,4 +211,14 @@ pub(crate) fn bound(id: u32) {
         let _ = prlimit(Pid::from_raw(id), resource, limit);
     }
     let _ = std::fs::write(format!("/proc/{id}/oom_score_adj"), "1000");
+}
+
+/// Has a process wait for all others: nobody waits for it.
+pub(crate) fn yield_to_others(id: u32) {
+    /// The niceness next to the greatest.
+    const LAST: i32 = 18;
+    if let Ok(id) = i32::try_from(id) {
+        // It may have ended.
+        let _ = rustix::process::setpriority_process(rustix::process::Pid::from_raw(id), LAST);
+    }
 }

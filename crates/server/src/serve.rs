@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use axum::Router;
@@ -19,6 +20,7 @@ use crate::audit::{Actor, Audit, AuditFile};
 use crate::connection::{Connection, Shared};
 use crate::counts::ListenerCounts;
 use crate::datagrams::DatagramListener;
+use crate::facts::{self, FactsQueue, FactsShared};
 use crate::followed::FollowedFile;
 use crate::forward::Forwarder;
 use crate::http::{self, Agents, Http, Uploads};
@@ -118,11 +120,14 @@ pub fn serve(
     let posts = Posts::open(&folder, journal.clone(), ids, options.forgets_repeats)?;
     let (tell, told) = mpsc::unbounded_channel();
     let tell_reload = tell.clone();
+    let keep_out = Arc::default();
     let beside = SealedBeside {
         journal: journal.clone(),
         counts: counts.clone(),
         audit,
         resumes,
+        facts: facts_queue(options, &folder, &counts, &keep_out, tell.clone())?,
+        keep_out,
     };
     let sealing = SealThread::start(
         folder,
@@ -150,6 +155,27 @@ pub fn serve(
         ))),
         None => Ok(counts),
     }
+}
+
+/// Starts what decodes sealed captures, where somebody answers questions about them.
+fn facts_queue(
+    options: &Options,
+    folder: &DataFolder,
+    counts: &Arc<Counts>,
+    keep_out: &Arc<AtomicBool>,
+    tell: mpsc::UnboundedSender<Told>,
+) -> Result<Option<FactsQueue>, Error> {
+    let Some(answers) = options.answers.clone() else {
+        return Ok(None);
+    };
+    let shared = FactsShared {
+        folder: folder.clone(),
+        answers,
+        counts: counts.clone(),
+        keep_out: keep_out.clone(),
+        tell: Box::new(move |text| drop(tell.send(Told::Event(text)))),
+    };
+    facts::start(shared).map(Some)
 }
 
 /// What threads and sessions say.

@@ -9,6 +9,19 @@ export interface CapturePart {
   units: number;
 }
 
+/** What decoding a capture showed. */
+export interface CaptureFacts {
+  revision: number;
+  decoded: boolean;
+  records?: number;
+  first_ns?: number | null;
+  last_ns?: number | null;
+  calls?: number;
+  errors?: number;
+  longest_ns?: number;
+  notes?: { info: number; warn: number; damage: number };
+}
+
 /** What one sender sent over one connection. */
 export interface Capture {
   id: string;
@@ -21,6 +34,8 @@ export interface Capture {
   instance: string;
   version: string;
   pinned: boolean;
+  /** Null until it is sealed and decoded. */
+  facts: CaptureFacts | null;
   parts: CapturePart[];
   doubts: string[];
 }

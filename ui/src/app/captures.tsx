@@ -226,6 +226,17 @@ function shared(one: string, other: string): string {
   return one.slice(0, one.lastIndexOf("/", end - 1) + 1);
 }
 
+/** From when to when the sender's clock has what a capture holds. */
+function Times({ capture }: { capture: Capture }): JSX.Element {
+  const { first_ns: first, last_ns: last } = capture.facts ?? {};
+  if (typeof first !== "number" || typeof last !== "number") return <td class="wide dim3">–</td>;
+  return (
+    <td class="wide dim" title={`${iso(first)} – ${iso(last)}`}>
+      {moment(first)} + {amount("ns", last - first)}
+    </td>
+  );
+}
+
 const RECEIVED = [
   ["", "received.any"],
   ["-1h", "received.hour"],
@@ -331,6 +342,8 @@ export function CapturesPage({ address }: { address: Address }): JSX.Element {
                   <th>{say("captures.protocol")}</th>
                   <th aria-sort="descending">{say("captures.received")} ↓</th>
                   <th class="n">{say("captures.size")}</th>
+                  <th class="n wide">{say("captures.records")}</th>
+                  <th class="wide">{say("captures.times")}</th>
                   <th>{say("captures.state")}</th>
                   <th class="wide">{say("captures.doubts")}</th>
                 </tr>
@@ -354,6 +367,10 @@ export function CapturesPage({ address }: { address: Address }): JSX.Element {
                       {ago(capture.opened_ns, now)}
                     </td>
                     <td class="n">{amount("bytes", bytesOf(capture))}</td>
+                    <td class="n wide">
+                      {capture.facts?.records === undefined ? "–" : grouped(capture.facts.records)}
+                    </td>
+                    <Times capture={capture} />
                     <td class={capture.state === "open" ? "ok" : ""}>{stateOf(capture)}</td>
                     <td class={capture.doubts.length ? "wide warn" : "wide dim3"}>
                       {capture.doubts.length ? (

@@ -192,6 +192,12 @@ impl<N> CallList<N> {
         }
     }
 
+    /// Returns the number of calls that the list has room for yet.
+    #[must_use]
+    pub fn n_missing(&self) -> usize {
+        self.most.saturating_sub(self.rows.len())
+    }
+
     /// Leaves out what earlier pages have, and returns the place of each row.
     fn page(&mut self) -> Vec<CallsAfter> {
         let after = self.query.after.take();

@@ -18,7 +18,12 @@ use crate::streams::message;
 use crate::usage::Usage;
 
 pub(super) fn run(options: &Options) -> anyhow::Result<Outcome> {
-    let captures = Captures::read(&DataFolder::open(&options.data)?)?;
+    let folder = DataFolder::open(&options.data)?;
+    let named: Vec<_> = options.ids.iter().map(Exported::capture).collect();
+    let captures = match named.as_slice() {
+        [] => Captures::read(&folder)?,
+        named => Captures::read_chosen(&folder, named)?,
+    };
     let ids = chosen(options, &captures)?;
     drop(captures);
     let (mut n_profiles, mut output) = (0, OneFile::start(options)?);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::str::FromStr;
 
 use traceloom_log::disk::File;
 
@@ -26,6 +27,24 @@ impl ContentHash {
 impl fmt::Display for ContentHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl FromStr for ContentHash {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut hash = [0; 32];
+        let digits = text.as_bytes();
+        if digits.len() != 2 * hash.len() {
+            return Err("a hash has 64 hex digits");
+        }
+        for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
+            let pair = std::str::from_utf8(pair).ok();
+            let parsed = pair.and_then(|pair| u8::from_str_radix(pair, 16).ok());
+            *byte = parsed.ok_or("a hash has hex digits alone")?;
+        }
+        Ok(Self(hash))
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use traceloom_log::disk::{Disk, Local};
-use traceloom_log::{ErrorKind, Recovered, Snapshot};
+use traceloom_log::{ErrorKind, Position, Recovered, Snapshot};
 
 use super::Manifests;
 use crate::Error;
@@ -234,6 +234,11 @@ impl DataFolder {
     /// # Errors
     /// When the log is damaged, or cannot be read.
     pub fn snapshot(&self) -> Result<(Snapshot, Recovered), Error> {
+        self.snapshot_from(Position(0))
+    }
+
+    /// As [`DataFolder::snapshot`], with as little as possible of what is before `position`.
+    pub(super) fn snapshot_from(&self, position: Position) -> Result<(Snapshot, Recovered), Error> {
         /// A segment may be replaced while it is looked for.
         const TRIES: usize = 5;
         let log = self.log();
@@ -241,7 +246,7 @@ impl DataFolder {
         let mut tries = 0;
         loop {
             tries += 1;
-            match Snapshot::open(&disk) {
+            match Snapshot::open_from(&disk, position) {
                 Ok(opened) => return Ok(opened),
                 Err(error) if error.kind() == ErrorKind::UnknownVersion || tries == TRIES => {
                     return Err(Error::about(&log, error.to_string()));

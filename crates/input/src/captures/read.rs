@@ -1,6 +1,6 @@
 //! Captures from manifests and the log: who sent what, and where its bytes are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::str::FromStr;
@@ -11,9 +11,11 @@ use traceloom_formats::{info, warn};
 use traceloom_log::{Position, Recovered, Snapshot};
 use traceloom_model::Note;
 
+use super::facts::{CaptureFacts, FactsCatalog, FactsRow};
 use super::posts::Receipt;
 use super::{
-    CaptureBuilder, CaptureDisks, CapturedBytes, DataFolder, Manifest, Manifests, SessionEnd,
+    CaptureBuilder, CaptureDisks, CapturedBytes, ContentHash, DataFolder, Manifest, Manifests,
+    SessionEnd,
 };
 use crate::Error;
 
@@ -99,6 +101,12 @@ pub struct Capture {
     pub incarnation: u64,
     /// Revision of its manifest; 0 where nothing is sealed.
     pub revision: u64,
+    /// Hash of the manifest, where it has one.
+    pub manifest: Option<ContentHash>,
+    /// The manifest has all of it.
+    pub is_sealed: bool,
+    /// What decoding it showed, as far as that was done.
+    pub facts: Option<FactsRow>,
     /// Retention leaves it alone.
     pub pinned: bool,
     /// The streams.
@@ -127,6 +135,16 @@ pub struct CapturePart {
 }
 
 impl Capture {
+    /// Returns the facts of all of it: of a capture that ended, sealed and decoded as it is now.
+    #[must_use]
+    pub fn whole_facts(&self) -> Option<&CaptureFacts> {
+        let row = self.facts.as_ref()?;
+        let is_whole = self.is_sealed && self.manifest == Some(row.manifest);
+        row.facts
+            .as_ref()
+            .filter(|_| is_whole && self.state != State::Open)
+    }
+
     /// Returns what a reader of the capture should know.
     pub(crate) fn notes(&self) -> Vec<Note> {
         let doubts = self.doubts.iter();
@@ -163,7 +181,34 @@ impl Captures {
         let disks = folder.disks()?.leased(folder)?;
         let (snapshot, recovered) = folder.snapshot()?;
         let read = Self::of(&snapshot, recovered, in_use, &disks);
-        read.map_err(|error| Error::about(folder.path(), error.to_string()))
+        let mut read = read.map_err(|error| Error::about(folder.path(), error.to_string()))?;
+        let mut facts = FactsCatalog::read(folder)?;
+        for capture in &mut read.list {
+            capture.facts = facts.remove(&capture.id);
+        }
+        Ok(read)
+    }
+
+    /// Reads some captures of a data folder: their manifests, and the log behind what these have sealed. Captures that are not there
+    /// are not in the list.
+    ///
+    /// # Errors
+    /// When what is read is damaged, or cannot be read.
+    pub fn read_chosen(folder: &DataFolder, ids: &[CaptureId]) -> Result<Self, Error> {
+        let in_use = folder.is_in_use();
+        let disks = folder.disks()?.leased(folder)?;
+        let about = |error: io::Error| Error::about(folder.path(), error.to_string());
+        let ids = ids.iter().copied().collect();
+        // Of a capture that goes on, the end may be farther when the log is opened, and is never nearer.
+        let sealed = newest(&disks.manifests, Some(&ids)).map_err(about)?;
+        let end = |id| match sealed.get(id) {
+            Some(Ok(sealed)) => sealed.manifest.end,
+            _ => Position(0),
+        };
+        let from = ids.iter().map(end).min().unwrap_or(Position(0));
+        let (snapshot, recovered) = folder.snapshot_from(from)?;
+        let sealed = up_to_date(sealed, &disks.manifests, &ids).map_err(about)?;
+        Self::join(&snapshot, recovered, in_use, &disks, sealed, Some(&ids)).map_err(about)
     }
 
     /// Reads what is committed to a log and what was sealed of it since; `in_use` while it is being written. The snapshot
@@ -177,25 +222,51 @@ impl Captures {
         in_use: bool,
         disks: &CaptureDisks,
     ) -> io::Result<Self> {
+        let sealed = newest(&disks.manifests, None)?;
+        Self::join(snapshot, recovered, in_use, disks, sealed, None)
+    }
+
+    /// Puts captures together from manifests and a snapshot that is older: all, or the `chosen` ones.
+    fn join(
+        snapshot: &Snapshot,
+        recovered: Recovered,
+        in_use: bool,
+        disks: &CaptureDisks,
+        sealed: SealedCaptures,
+        chosen: Option<&BTreeSet<CaptureId>>,
+    ) -> io::Result<Self> {
         let mut bytes = CapturedBytes::new(disks.chunks.clone(), disks.lease.clone());
         bytes.set_segments(snapshot);
         let mut captures = BTreeMap::new();
-        for (id, read) in newest(&disks.manifests)? {
-            let (builder, manifest) = match read {
-                Ok(manifest) => (CaptureBuilder::resume(&manifest), Some(manifest)),
+        for (id, read) in sealed {
+            let (builder, sealed) = match read {
+                Ok(sealed) => (CaptureBuilder::resume(&sealed.manifest), Some(sealed)),
                 Err(error) => {
                     let mut builder = CaptureBuilder::new(id);
                     builder.doubt(&error.to_string());
                     (builder, None)
                 }
             };
-            captures.insert(id, (builder, manifest));
+            captures.insert(id, (builder, sealed));
         }
-        let mut reader = snapshot.reader();
+        let from = match chosen {
+            None => snapshot.start(),
+            Some(ids) => {
+                let ends = ids.iter().map(|id| match captures.get(id) {
+                    Some((builder, _)) => builder.sealed_end(),
+                    None => Position(0),
+                });
+                ends.min().unwrap_or(snapshot.end())
+            }
+        };
+        let mut reader = snapshot.reader_from(from);
         let about = |error: traceloom_log::Error| io::Error::other(error.to_string());
         while let Some(group) = reader.next_group().map_err(about)? {
             for (position, (offset, record)) in (group.start.0..).zip(group.located()) {
                 let id = CaptureId::of_session(record.session);
+                if chosen.is_some_and(|ids| !ids.contains(&id)) {
+                    continue;
+                }
                 let new = || (CaptureBuilder::new(id), None);
                 let (capture, _) = captures.entry(id).or_insert_with(new);
                 let place = CapturedBytes::in_segment(group.segment, offset);
@@ -204,9 +275,9 @@ impl Captures {
         }
         captures.retain(|_, (builder, _)| !builder.deleted);
         let running = recovered.incarnation;
-        let list = captures.into_iter().map(|(id, (builder, manifest))| {
+        let list = captures.into_iter().map(|(id, (builder, sealed))| {
             let is_open = in_use && builder.incarnation() == running;
-            builder.into_capture(id, manifest, &mut bytes, is_open)
+            builder.into_capture(id, sealed, &mut bytes, is_open)
         });
         Ok(Self {
             list: list.collect(),
@@ -235,22 +306,39 @@ impl Captures {
     }
 }
 
-/// Reads the newest revision of each sealed capture. One that is damaged hides no other.
-fn newest(manifests: &Manifests) -> io::Result<BTreeMap<CaptureId, io::Result<Manifest>>> {
+/// A manifest with all of its bases, and the hash of its file.
+struct SealedCapture {
+    manifest: Manifest,
+    hash: ContentHash,
+}
+
+/// Sealed captures; one that is damaged hides no other.
+type SealedCaptures = BTreeMap<CaptureId, io::Result<SealedCapture>>;
+
+/// Reads the newest revision of each sealed capture, or of the `chosen` ones.
+fn newest(
+    manifests: &Manifests,
+    chosen: Option<&BTreeSet<CaptureId>>,
+) -> io::Result<SealedCaptures> {
     /// A revision may be replaced while it is looked for.
     const TRIES: usize = 5;
     let mut found = BTreeMap::new();
     for tries in 1..=TRIES {
         let mut replaced = false;
         for (id, revisions) in manifests.list()? {
-            let (Some(&revision), None) = (revisions.last(), found.get(&id)) else {
+            let is_chosen = chosen.is_none_or(|ids| ids.contains(&id));
+            let (Some(&revision), None, true) = (revisions.last(), found.get(&id), is_chosen)
+            else {
                 continue;
             };
-            match manifests.read(id, revision) {
+            match manifests.read_hashed(id, revision) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound && tries < TRIES => {
                     replaced = true;
                 }
-                read => drop(found.insert(id, read)),
+                read => {
+                    let read = read.map(|(manifest, hash)| SealedCapture { manifest, hash });
+                    found.insert(id, read);
+                }
             }
         }
         if !replaced {
@@ -260,26 +348,49 @@ fn newest(manifests: &Manifests) -> io::Result<BTreeMap<CaptureId, io::Result<Ma
     Ok(found)
 }
 
+/// Reads captures again where one was sealed or deleted since.
+fn up_to_date(
+    sealed: SealedCaptures,
+    manifests: &Manifests,
+    ids: &BTreeSet<CaptureId>,
+) -> io::Result<SealedCaptures> {
+    let is_newest = |id: &CaptureId| match sealed.get(id) {
+        Some(Ok(sealed)) => {
+            let revision = sealed.manifest.revision;
+            manifests.has(*id, revision) && !manifests.has(*id, revision + 1)
+        }
+        Some(Err(_)) => false,
+        // What is in the log alone may be sealed by now.
+        None => !manifests.has(*id, 1),
+    };
+    match ids.iter().all(is_newest) {
+        true => Ok(sealed),
+        false => newest(manifests, Some(ids)),
+    }
+}
+
 impl CaptureBuilder {
     /// Returns the capture: what is sealed, then what is not.
     fn into_capture(
         self,
         id: CaptureId,
-        sealed: Option<Manifest>,
+        sealed: Option<SealedCapture>,
         bytes: &mut CapturedBytes,
         is_open: bool,
     ) -> Capture {
         let names = self.part_names();
         let identity = self.identity();
         let incarnation = self.incarnation();
+        let is_sealed = sealed.is_some() && self.first_unsealed().is_none();
         let (mut doubts, receipts) = (self.doubts, self.receipts);
         let mut commands = Vec::new();
         if let Some(assemble) = &self.assemble {
             doubts.extend_from_slice(assemble.doubts());
             commands.extend_from_slice(assemble.commands());
         }
-        let (revision, sealed) = sealed.map_or((0, Vec::new()), |manifest| {
-            (manifest.revision, manifest.parts)
+        let manifest = sealed.as_ref().map(|sealed| sealed.hash);
+        let (revision, sealed) = sealed.map_or((0, Vec::new()), |sealed| {
+            (sealed.manifest.revision, sealed.manifest.parts)
         });
         let mut unsealed = self.parts;
         unsealed.resize_with(names.len(), Default::default);
@@ -318,6 +429,9 @@ impl CaptureBuilder {
             state: self.closed.map_or(unfinished, State::Closed),
             incarnation,
             revision,
+            manifest,
+            is_sealed,
+            facts: None,
             pinned: self.pinned,
             parts,
             commands,

@@ -65,7 +65,10 @@ fn captured_parts(
 ) -> Result<Named, Error> {
     let path = folder.display().to_string();
     let folder = captures::DataFolder::open(folder)?;
-    let mut captures = captures::Captures::read(&folder)?;
+    let mut captures = match chosen {
+        None => captures::Captures::read(&folder)?,
+        Some(chosen) => captures::Captures::read_chosen(&folder, &chosen.ids)?,
+    };
     if let Some(chosen) = chosen {
         let ids = &chosen.ids;
         let has = |id: &CaptureId| captures.list.iter().any(|capture| capture.id == *id);
@@ -73,7 +76,6 @@ fn captured_parts(
             let text = format!("there is no capture {missing}; `traceloom captures ls` lists them");
             return Err(Error::about(&path, text));
         }
-        captures.list.retain(|capture| ids.contains(&capture.id));
         for capture in &mut captures.list {
             only_posts(chosen, capture).map_err(|text| Error::about(&path, text))?;
         }

@@ -176,6 +176,11 @@ impl Collector for Snapshot {
                 self.counts.forwarding.waiting(),
             ),
             (
+                "facts_queue",
+                "Sealed captures that are to be decoded for the catalog",
+                self.counts.facts.waiting(),
+            ),
+            (
                 "clock_wrong",
                 "1 while the clock is not where the time that passed has it",
                 u64::from(sealing.clock_is_wrong.load(Ordering::Relaxed)),

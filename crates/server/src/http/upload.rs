@@ -145,7 +145,7 @@ impl Uploads {
 
 /// Returns an upload as an earlier start of the collector left it; `None` for one that is gone or ended otherwise.
 fn left(data: &std::path::Path, id: CaptureId) -> Option<Upload> {
-    let captures = Captures::read(&DataFolder::open(data).ok()?).ok()?;
+    let captures = Captures::read_chosen(&DataFolder::open(data).ok()?, &[id]).ok()?;
     let capture = captures.list.iter().find(|capture| capture.id == id)?;
     if capture.protocol?.number != UPLOAD.number {
         return None;

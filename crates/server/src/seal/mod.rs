@@ -22,9 +22,10 @@ use traceloom_input::captures::{
 use traceloom_log::{Position, ReadPlace, Snapshot};
 
 use crate::Error;
+use crate::facts::SealedRevision;
 
 pub use requests::ask;
-pub use rules::SealRules;
+pub use rules::{SealRules, SlowRule};
 pub(crate) use thread::{Resumer, SealThread, SealedBeside, Told};
 
 /// The log as sealing needs it.
@@ -99,6 +100,8 @@ pub struct Sealer {
     /// Bytes that were sealed, and bytes of the chunks that were written for them.
     sealed_bytes: u64,
     chunk_bytes: u64,
+    /// Revisions that became durable.
+    new_revisions: Vec<SealedRevision>,
 }
 
 /// A capture with records in the log.
@@ -175,6 +178,7 @@ impl Sealer {
             audited: Vec::new(),
             sealed_bytes: 0,
             chunk_bytes: 0,
+            new_revisions: Vec::new(),
         })
     }
 
@@ -212,6 +216,16 @@ impl Sealer {
     /// Takes what an operator should know.
     pub fn take_events(&mut self) -> Vec<String> {
         std::mem::take(&mut self.events)
+    }
+
+    /// Takes the revisions that became durable.
+    pub(crate) fn take_new_revisions(&mut self) -> Vec<SealedRevision> {
+        std::mem::take(&mut self.new_revisions)
+    }
+
+    /// Returns `true` if captures are to be deleted, and readers have kept their chunks.
+    pub(crate) fn waits_for_readers(&self) -> bool {
+        !self.deleted.is_empty()
     }
 
     /// Takes what the audit log is to hold.

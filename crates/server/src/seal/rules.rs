@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use traceloom_input::captures::{CaptureId, Event, Manifest, SealReason};
+use traceloom_input::captures::{
+    CaptureFacts, CaptureId, ContentHash, Event, FactsCatalog, FactsRow, Manifest, SealReason,
+};
 
 use super::{Audited, SealLog, Sealer};
 use crate::Error;
@@ -21,10 +23,36 @@ pub struct SealRules {
     pub level: i32,
     /// Time after its receipt that a capture is kept; for ever without.
     pub keep: Option<Duration>,
+    /// Which captures are kept for longer than that.
+    pub keep_slow: Option<SlowRule>,
     /// Bytes that chunks of all captures may take; the oldest captures go first.
     pub keep_bytes: Option<u64>,
     /// The clock is right, however far it is from the time that passed.
     pub trusts_clock: bool,
+}
+
+/// Captures with slow or failed calls, and how long they are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlowRule {
+    /// A call that takes as long is slow; only failed calls count without.
+    pub slow: Option<Duration>,
+    /// Time after its receipt that such a capture is kept.
+    pub keep: Duration,
+}
+
+impl SlowRule {
+    /// Returns `true` if a capture is kept for longer, so far as it is known: one that is not decoded yet, or cannot be, may have
+    /// slow calls.
+    fn holds(&self, facts: Option<&CaptureFacts>) -> bool {
+        let is_slow = |facts: &CaptureFacts| {
+            let longest = Duration::from_nanos(facts.longest_ns);
+            facts.n_errors > 0
+                || self
+                    .slow
+                    .is_some_and(|slow| facts.n_calls > 0 && longest >= slow)
+        };
+        facts.is_none_or(is_slow)
+    }
 }
 
 impl Default for SealRules {
@@ -35,6 +63,7 @@ impl Default for SealRules {
             log_bytes: 512 << 20,
             level: 1,
             keep: None,
+            keep_slow: None,
             keep_bytes: None,
             trusts_clock: false,
         }
@@ -61,6 +90,7 @@ pub(super) struct RetentionClock {
 #[derive(Clone, Copy)]
 struct RetentionRow {
     revision: u64,
+    manifest: ContentHash,
     opened_ns: i64,
     received_ns: i64,
     n_stored: u64,
@@ -70,10 +100,11 @@ struct RetentionRow {
 }
 
 impl RetentionRow {
-    fn of(manifest: &Manifest) -> Self {
+    fn of(manifest: &Manifest, hash: ContentHash) -> Self {
         let closed = manifest.closed.as_ref();
         Self {
             revision: manifest.revision,
+            manifest: hash,
             opened_ns: manifest.opened_ns,
             received_ns: closed.map_or(manifest.sealed_ns, |closed| closed.at_ns),
             n_stored: manifest
@@ -154,6 +185,18 @@ impl Sealer {
         due
     }
 
+    /// Returns what decoding captures showed, where a rule goes by that. A capture that nothing is known of may have slow calls.
+    fn facts(&mut self) -> HashMap<CaptureId, FactsRow> {
+        let (Some(folder), Some(_)) = (&self.folder, self.rules.keep_slow) else {
+            return HashMap::new();
+        };
+        FactsCatalog::read(folder).unwrap_or_else(|error| {
+            self.events
+                .push(format!("retention knows of no slow calls: {error}"));
+            HashMap::new()
+        })
+    }
+
     /// Returns the deletions that retention decides.
     pub(super) fn expired(&mut self, at_ns: i64) -> Result<Vec<(CaptureId, Event)>, Error> {
         let (keep, keep_bytes) = (self.rules.keep, self.rules.keep_bytes);
@@ -168,14 +211,18 @@ impl Sealer {
         rows.retain(|id, _| self.revisions.contains_key(id));
         for (&id, &revision) in &self.revisions {
             if rows.get(&id).is_none_or(|row| row.revision != revision) {
-                match self.disks.manifests.read(id, revision) {
-                    Ok(manifest) => drop(rows.insert(id, RetentionRow::of(&manifest))),
+                match self.disks.manifests.read_hashed(id, revision) {
+                    Ok((manifest, hash)) => {
+                        rows.insert(id, RetentionRow::of(&manifest, hash));
+                    }
                     Err(error) => self
                         .events
                         .push(format!("retention leaves it alone: {error}")),
                 }
             }
         }
+        let facts = self.facts();
+        let rows = &self.retention.rows;
         let mut total: u64 = rows.values().map(|row| row.n_stored).sum();
         let mut oldest: Vec<_> = rows.iter().map(|(id, row)| (*id, *row)).collect();
         repair(&mut oldest, now_ns);
@@ -188,6 +235,15 @@ impl Sealer {
             let goes_on = tracked.is_some_and(|tracked| tracked.builder.may_go_on(running));
             let is_over = (row.closed || row.incarnation != running) && !goes_on;
             let age_ns = now_ns.saturating_sub(row.received_ns);
+            let known = facts
+                .get(&id)
+                .filter(|facts| facts.manifest == row.manifest);
+            let known = known.and_then(|facts| facts.facts.as_ref());
+            let slow = self.rules.keep_slow.filter(|slow| slow.holds(known));
+            let (keep, rule) = match (keep, slow) {
+                (Some(keep), Some(slow)) if slow.keep > keep => (Some(slow.keep), "keep-slow-days"),
+                (keep, _) => (keep, "keep-days"),
+            };
             let is_old = keep.is_some_and(|keep| age_ns > nanoseconds(keep));
             let is_surplus = keep_bytes.is_some_and(|most| total > most);
             let is_free = is_over && !row.pinned && !self.deleted.contains_key(&id);
@@ -196,7 +252,7 @@ impl Sealer {
                 self.audited.push(Audited {
                     what: "delete",
                     capture: id,
-                    rule: Some(if is_old { "keep-days" } else { "keep-mib" }),
+                    rule: Some(if is_old { rule } else { "keep-mib" }),
                     outcome: "done".to_owned(),
                 });
                 expired.push((
@@ -219,12 +275,39 @@ mod tests {
     fn row(opened_ns: i64, received_ns: i64) -> RetentionRow {
         RetentionRow {
             revision: 1,
+            manifest: ContentHash::of(b""),
             opened_ns,
             received_ns,
             n_stored: 1,
             pinned: false,
             closed: true,
             incarnation: 1,
+        }
+    }
+
+    #[test]
+    fn a_capture_with_slow_or_failed_calls_is_kept_for_longer() {
+        let keep = Duration::from_secs(9);
+        let slow = SlowRule {
+            slow: Some(Duration::from_secs(1)),
+            keep,
+        };
+        let failed = SlowRule { slow: None, keep };
+        let facts = |n_calls, n_errors, longest_ns| CaptureFacts {
+            n_calls,
+            n_errors,
+            longest_ns,
+            ..CaptureFacts::default()
+        };
+        for (known, by_slow, by_failed) in [
+            (None, true, true),
+            (Some(facts(0, 0, 0)), false, false),
+            (Some(facts(3, 0, 999_999_999)), false, false),
+            (Some(facts(3, 0, 1_000_000_000)), true, false),
+            (Some(facts(3, 1, 5)), true, true),
+        ] {
+            assert_eq!(slow.holds(known.as_ref()), by_slow, "{known:?}");
+            assert_eq!(failed.holds(known.as_ref()), by_failed, "{known:?}");
         }
     }
 

@@ -16,6 +16,7 @@ use super::clock::BelievedClock;
 use super::delete::RESUME;
 use super::{Request, SealLog, SealRules, Sealer, requests};
 use crate::audit::Audit;
+use crate::facts::FactsQueue;
 use crate::journal::{Journal, unix_ns};
 use crate::{Counts, Error, SealCounts, ballast};
 
@@ -63,6 +64,10 @@ pub(crate) struct SealedBeside {
     pub(crate) counts: Arc<Counts>,
     pub(crate) audit: Arc<Audit>,
     pub(crate) resumes: mpsc::Receiver<AskedResume>,
+    /// Where what was sealed is decoded.
+    pub(crate) facts: Option<FactsQueue>,
+    /// Set while chunks wait to be deleted until nobody reads.
+    pub(crate) keep_out: Arc<AtomicBool>,
 }
 
 /// The thread; it ends when this is dropped.
@@ -157,6 +162,7 @@ impl Running<'_> {
                 .sealing
                 .clock_is_wrong
                 .store(clock.is_wrong(), Ordering::Relaxed);
+            self.pass_on(&mut sealer);
             self.answer(&mut sealer, resumes, &files);
             requests::finish(&files)?;
             for event in sealer.take_events() {
@@ -170,6 +176,17 @@ impl Running<'_> {
             std::thread::park_timeout(EVERY);
         }
         Ok(())
+    }
+
+    /// Has what was sealed decoded, and those who decode wait where chunks are to be deleted.
+    fn pass_on(&self, sealer: &mut Sealer) {
+        let waits = sealer.waits_for_readers();
+        self.beside.keep_out.store(waits, Ordering::Relaxed);
+        for sealed in sealer.take_new_revisions() {
+            if let Some(facts) = &self.beside.facts {
+                facts.offer(sealed);
+            }
+        }
     }
 
     /// Tells those who asked, and the audit log, what became of requests.

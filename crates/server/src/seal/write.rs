@@ -10,6 +10,7 @@ use traceloom_input::captures::{
 use traceloom_log::disk::{Disk, File};
 
 use super::{SealFailure, SealLog, Sealer, failed};
+use crate::facts::SealedRevision;
 
 /// Bytes of data that are sealed before their manifests are written.
 const BATCH_BYTES: u64 = 128 << 20;
@@ -90,7 +91,13 @@ impl Sealer {
                 // One that stays is passed over: the newest counts.
                 let _ = folder.folder().remove(&Manifest::file_name(id, before));
             }
-            if let Some(tracked) = self.sessions.get_mut(&id) {
+            let tracked = self.sessions.get_mut(&id);
+            self.new_revisions.push(SealedRevision {
+                id,
+                n_bytes: manifest.parts.iter().map(|part| part.n_bytes).sum(),
+                is_over: manifest.closed.is_some() || manifest.incarnation != self.incarnation,
+            });
+            if let Some(tracked) = tracked {
                 tracked.link = Some(manifest);
             }
         }

@@ -432,6 +432,7 @@ export const EN = {
   "captures.received": "received",
   "captures.received.label": "Received",
   "captures.size": "size",
+  "captures.times": "times",
   "captures.state": "state",
   "captures.doubts": "doubts",
   "captures.doubts.count": "{doubts|doubt|doubts}",

@@ -430,6 +430,7 @@ export const ZH: Table = {
   "captures.received": "接收时间",
   "captures.received.label": "接收时间",
   "captures.size": "大小",
+  "captures.times": "时间",
   "captures.state": "状态",
   "captures.doubts": "疑点",
   "captures.doubts.count": "{doubts} 个疑点",

@@ -20,8 +20,8 @@ use crate::questions::{PartOf, Question};
 #[utoipa::path(
     get, path = "/api/v1/captures", tag = "captures",
     responses(
-        (status = 200, description = "A row a capture, as `captures ls --json` prints them", body = Rows),
-        (status = 304, description = "Nothing was received since the answer with this ETag"),
+        (status = 200, description = "A row a capture, as `captures ls --json` prints them, with `facts` once it is sealed and decoded: `records`, `first_ns`, `last_ns`, `calls`, `errors`, `longest_ns`, `notes`", body = Rows),
+        (status = 304, description = "Nothing was received, and no capture decoded, since the answer with this ETag"),
     ),
 )]
 pub(super) async fn list(State(http): State<Arc<Http>>) -> Response {

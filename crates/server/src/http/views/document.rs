@@ -83,7 +83,7 @@ pub(super) struct Page {
     rows: Vec<Value>,
     /// What `after` takes for the rows behind; null where there are none.
     next: Option<String>,
-    /// How many calls were read and selected, and whether everything was read.
+    /// How many calls were read and selected, of how many captures, and whether everything was read.
     counts: Value,
     /// What the command said on standard error.
     messages: Vec<String>,

@@ -48,6 +48,8 @@ impl KeptList {
             "read": self.end["read"],
             "selected": self.end["selected"],
             "is_whole": self.end["is_whole"],
+            "captures_read": self.end["captures_read"],
+            "captures": self.end["captures"],
             "units": self.end["units"],
         });
         body(rows, next.as_deref(), &counts, &self.messages)
