@@ -25,9 +25,16 @@ pub(crate) struct BelievedClock {
     /// The next look may find the clock this far ahead.
     ahead_ns: i64,
     noted_ns: Option<i64>,
-    wrong: bool,
+    error: Option<ClockError>,
     boot: String,
     uptime: fn() -> i64,
+}
+
+/// On which side of the line the clock is, where it is not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ClockError {
+    Ahead,
+    Behind,
 }
 
 /// Returns the time since the machine started, in nanoseconds; time in which it sleeps counts.
@@ -62,7 +69,7 @@ impl BelievedClock {
             line,
             ahead_ns: if same_boot { AHEAD_NS } else { OFF_NS },
             noted_ns: None,
-            wrong: false,
+            error: None,
             boot,
             uptime,
         }
@@ -73,35 +80,36 @@ impl BelievedClock {
         let up = (self.uptime)();
         let (noted, noted_up) = *self.line.get_or_insert((clock_ns, up));
         let line = noted.saturating_add(up.saturating_sub(noted_up).max(0));
-        let is_ahead = clock_ns > line.saturating_add(self.ahead_ns);
-        let is_behind = clock_ns < line.saturating_sub(AHEAD_NS);
-        let line = if is_ahead || is_behind {
-            line
+        let error = if clock_ns > line.saturating_add(self.ahead_ns) {
+            Some(ClockError::Ahead)
+        } else if clock_ns < line.saturating_sub(AHEAD_NS) {
+            Some(ClockError::Behind)
         } else {
-            clock_ns
+            None
         };
+        let line = error.map_or(clock_ns, |_| line);
         self.line = Some((line, up));
         self.ahead_ns = AHEAD_NS;
-        let was_wrong = std::mem::replace(&mut self.wrong, is_ahead || is_behind);
+        let before = std::mem::replace(&mut self.error, error);
         self.note(line, up);
         let off = Duration::from_nanos(clock_ns.abs_diff(line)).as_secs();
-        let alarm = match (was_wrong, is_ahead, is_behind) {
-            (false, true, _) => Some(format!(
+        let alarm = match error {
+            same if same == before => None,
+            Some(ClockError::Ahead) => Some(format!(
                 "ALARM: the clock went {off} s ahead of the time that passed; retention goes on by the time that passed. If the clock is \
                  right now, start the collector once with --trust-clock"
             )),
-            (false, _, true) => Some(format!(
+            Some(ClockError::Behind) => Some(format!(
                 "ALARM: the clock went {off} s back; captures get its times, and retention deletes nothing early because of that"
             )),
-            (true, false, false) => Some("the clock is as it should be again".to_owned()),
-            _ => None,
+            None => Some("the clock is as it should be again".to_owned()),
         };
         (clock_ns.min(line), alarm)
     }
 
     /// Returns `true` while the clock is not believed.
     pub(super) fn is_wrong(&self) -> bool {
-        self.wrong
+        self.error.is_some()
     }
 
     /// Leaves the line for the next start. One that cannot be written is older than the next start believes, or none.
@@ -189,6 +197,12 @@ mod tests {
         assert_eq!(believed, START - 10 * YEAR);
         assert!(alarm.unwrap().contains("s back"));
         pass(10);
+        // From one side of the line to the other.
+        let (believed, alarm) = clock.believe(START + 10 * YEAR);
+        assert_eq!(believed, START + 20 * SECOND);
+        assert!(alarm.unwrap().contains("s ahead of the time"));
+        let (_, alarm) = clock.believe(START - 10 * YEAR);
+        assert!(alarm.unwrap().contains("s back"));
         let right = START + 20 * SECOND;
         assert_eq!(
             clock.believe(right),
