@@ -4,6 +4,7 @@
 //! tested on files that exist only in its test. There is no list of exceptions and
 //! no comment that silences a rule, except `// tidy: long:` for long files.
 
+mod answers;
 mod citations;
 mod face;
 pub mod floors;
@@ -51,6 +52,7 @@ impl fmt::Display for Finding {
 }
 
 const RULES: &[fn(&Tree) -> Vec<Finding>] = &[
+    answers::impossible_states_have_types,
     citations::cited_sections_exist,
     face::formats_have_one_face,
     floors::modules_import_one_way,

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use traceloom_model::bounds::saturated_u64;
+
 use crate::calltree::{Arena, add, flatten, settle};
 use crate::names::{FunctionMatch, FunctionPattern, PatternError};
 use crate::{CallTree, Node, Symbol};
@@ -235,7 +237,7 @@ fn change_of(symbol: &Symbol, adjustments: &[FoundAdjustment]) -> Option<u64> {
             NameEdit::Remove => None,
             NameEdit::Times(more) => {
                 let both = u128::from(factor) * u128::from(more) / u128::from(WHOLE);
-                Some(u64::try_from(both).unwrap_or(u64::MAX))
+                Some(saturated_u64(both))
             }
         })
 }

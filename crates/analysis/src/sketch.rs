@@ -1,5 +1,7 @@
 //! Percentiles of durations in bounded memory.
 
+use traceloom_model::bounds::{in_memory, saturated_u64};
+
 /// Values kept as they are; more are counted by bucket.
 const EXACT: usize = 128;
 /// Bits of a value that a bucket tells apart, the leading one left out.
@@ -104,11 +106,11 @@ impl Sketch {
             return None;
         }
         let rank = u128::from(self.count) * u128::from(percent);
-        let rank = u64::try_from(rank.div_ceil(100)).unwrap_or(u64::MAX).max(1);
+        let rank = saturated_u64(rank.div_ceil(100)).max(1);
         if self.buckets.is_empty() {
             let mut values = self.values.clone();
             values.sort_unstable();
-            let at = usize::try_from(rank - 1).unwrap_or(usize::MAX);
+            let at = in_memory(rank - 1);
             return values.get(at).copied().or(Some(self.max));
         }
         let mut below = 0_u64;

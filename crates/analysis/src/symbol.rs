@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
+use traceloom_model::bounds::row_number;
 use traceloom_model::{FrameId, FrameKind, FunctionId, Recording, Spot, StringId};
 
 use crate::names::{self, FunctionMatch};
@@ -310,7 +311,7 @@ pub(crate) struct SymbolInterner {
 
 impl SymbolInterner {
     pub fn intern(&mut self, symbol: Symbol) -> u32 {
-        let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        let next = row_number(self.rows.len());
         let key = (symbol.name.clone(), symbol.group);
         let id = *self.ids.entry(key).or_insert(next);
         match self.rows.get_mut(id as usize) {
@@ -324,7 +325,7 @@ impl SymbolInterner {
     /// Returns the one that is named alike ([`names::alike`]), whatever its signature; of several names the least is
     /// kept.
     pub fn intern_alike(&mut self, symbol: Symbol) -> u32 {
-        let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        let next = row_number(self.rows.len());
         let key = (names::alike(&symbol.name).into_owned(), false);
         let id = *self.ids.entry(key).or_insert(next);
         match self.rows.get_mut(id as usize) {

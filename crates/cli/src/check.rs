@@ -294,7 +294,7 @@ fn is_many(input: &Input) -> bool {
 }
 
 fn part_id(at: usize) -> PartId {
-    PartId(u32::try_from(at).unwrap_or(u32::MAX))
+    PartId::nth(at)
 }
 
 fn print(

@@ -13,6 +13,7 @@ use traceloom_analysis::names::ShortNames;
 use traceloom_analysis::{MeasureUnit, TreeSource, mailed};
 use traceloom_formats::Output;
 use traceloom_input::save::Save;
+use traceloom_model::bounds::saturated_i64;
 
 use crate::Outcome;
 use crate::numbers::count;
@@ -288,7 +289,7 @@ fn value(sort: DiffOrder, amounts: &Amounts) -> i64 {
     match sort {
         DiffOrder::Own => amounts.own,
         DiffOrder::Total => amounts.total,
-        DiffOrder::Count => i64::try_from(amounts.count).unwrap_or(i64::MAX),
+        DiffOrder::Count => saturated_i64(amounts.count),
     }
 }
 

@@ -321,7 +321,7 @@ pub(crate) fn gather_part(
     };
     facts
         .notes
-        .part(PartId(u32::try_from(at).unwrap_or(u32::MAX)));
+        .part(PartId::nth(at));
     let format = input.parts().get(at).and_then(|part| part.part.format);
     match format.and_then(|format| format.reader) {
         Some(reader) => {

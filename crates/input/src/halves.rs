@@ -1,5 +1,6 @@
 //! Two sinks on threads of their own, each for half of the tracks.
 
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Asks, Batch, Flow, Sink, Stage, StepBatch};
 
 use crate::piped;
@@ -38,10 +39,10 @@ impl Halves<'_> {
                 continue;
             };
             half.track(track);
-            let time = batch.time.get(range.clone());
-            half.time.extend_from_slice(time.unwrap_or(&[]));
-            let function = batch.function.get(range);
-            half.function.extend_from_slice(function.unwrap_or(&[]));
+            half.time
+                .extend_from_slice(subslice(&batch.time, range.clone()));
+            half.function
+                .extend_from_slice(subslice(&batch.function, range));
         }
         let [even, odd] = halves;
         if !odd.is_empty() {

@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use traceloom_model::bounds::in_memory;
 use traceloom_model::{Limit, Limits};
 
 use crate::Progress;
@@ -158,7 +159,7 @@ impl<R: Read> Read for Limited<'_, R> {
         let above = self
             .at
             .saturating_sub(self.intake.limits.of(Limit::PartBytes));
-        let above = usize::try_from(above).unwrap_or(usize::MAX);
+        let above = in_memory(above);
         match len.saturating_sub(above) {
             0 => self
                 .hit

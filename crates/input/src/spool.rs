@@ -5,6 +5,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+use traceloom_model::bounds::{in_memory, subslice};
+
 use crate::captures::CapturedBytes;
 use crate::intake::Intake;
 
@@ -91,31 +93,25 @@ impl Spool {
     pub(crate) fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         match self {
             Self::Memory(bytes) => {
-                let from = usize::try_from(offset)
-                    .unwrap_or(usize::MAX)
-                    .min(bytes.len());
-                let mut rest = bytes.get(from..).unwrap_or(&[]);
+                let from = in_memory(offset).min(bytes.len());
+                let mut rest = subslice(bytes, from..);
                 rest.read(buffer)
             }
             Self::File { file, .. } => file.read_at(buffer, offset),
             Self::Spilled { file, chunks, size } => {
-                let number = usize::try_from(offset / CHUNK as u64).unwrap_or(usize::MAX);
+                let number = in_memory(offset / CHUNK as u64);
                 let Some(chunk) = chunks.get(number) else {
                     return Ok(0);
                 };
                 let into = offset % CHUNK as u64;
                 let left = size.saturating_sub(offset).min(CHUNK as u64 - into);
-                let len = buffer
-                    .len()
-                    .min(usize::try_from(left).unwrap_or(usize::MAX));
+                let len = buffer.len().min(in_memory(left));
                 file.read_at(buffer.get_mut(..len).unwrap_or(&mut []), chunk + into)
             }
             Self::Captures(captures) => captures.read_at(buffer, offset),
             Self::Slice { whole, start, size } => {
                 let left = size.saturating_sub(offset);
-                let len = buffer
-                    .len()
-                    .min(usize::try_from(left).unwrap_or(usize::MAX));
+                let len = buffer.len().min(in_memory(left));
                 whole.read_at(buffer.get_mut(..len).unwrap_or(&mut []), start + offset)
             }
         }

@@ -1,5 +1,6 @@
 //! Attributes: named values with exact types, order and duplicates.
 
+use crate::bounds::row_number;
 use crate::{AttrKeyId, SpanId, StringId, Timestamp, Unit};
 
 /// What is known of an attribute's name.
@@ -191,8 +192,7 @@ impl Attributes {
     #[inline]
     pub fn push_row(&mut self, row: impl IntoIterator<Item = Attribute>) {
         self.values.extend(row);
-        self.ends
-            .push(u32::try_from(self.values.len()).unwrap_or(u32::MAX));
+        self.ends.push(row_number(self.values.len()));
     }
 
     /// Adds the next row's attributes and leaves `row` empty.
@@ -205,15 +205,14 @@ impl Attributes {
     #[inline]
     pub fn make_row(&mut self, make: impl FnOnce(&mut Vec<Attribute>)) {
         make(&mut self.values);
-        self.ends
-            .push(u32::try_from(self.values.len()).unwrap_or(u32::MAX));
+        self.ends.push(row_number(self.values.len()));
     }
 
-    /// Returns the attributes of row `row`, empty for a row that does not exist.
+    /// Returns the attributes of row `row`; empty for a row that does not exist, and once they were taken out.
     #[inline]
     #[must_use]
     pub fn row(&self, row: usize) -> &[Attribute] {
-        self.values.get(self.range(row)).unwrap_or(&[])
+        self.values.get(self.range(row)).unwrap_or_default()
     }
 
     /// Returns every attribute of every row.
@@ -261,7 +260,7 @@ impl Attributes {
 
     /// Appends the rows of `other`.
     pub fn append(&mut self, other: Self) {
-        let base = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
+        let base = row_number(self.values.len());
         self.ends
             .extend(other.ends.iter().map(|end| end.saturating_add(base)));
         self.values.extend(other.values);

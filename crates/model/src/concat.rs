@@ -1,5 +1,6 @@
 //! Several recordings into one sink: every id moves behind those already used.
 
+use crate::bounds::row_number;
 use crate::renumber::Renumber;
 use crate::{
     Asks, AttrKeyId, Batch, ClassId, Clock, Definitions, EventTypeId, ExceptionId, Flow, FrameId,
@@ -90,7 +91,7 @@ impl<'s, S: Sink + ?Sized> Concat<'s, S> {
     pub fn next_recording(&mut self, parts: usize) {
         let before = self.base.parts;
         self.base = self.next;
-        self.base.parts = before.saturating_add(u32::try_from(parts).unwrap_or(u32::MAX));
+        self.base.parts = before.saturating_add(row_number(parts));
         self.next = self.base;
     }
 }

@@ -27,6 +27,7 @@
 //! ```
 
 mod attribute;
+pub mod bounds;
 mod capability;
 mod code;
 mod concat;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::bounds::in_memory;
+
 /// One limit; [`Limits`] holds a value for each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
@@ -110,7 +112,7 @@ impl Limits {
     /// Returns the value of `limit` for comparing with lengths in memory.
     #[must_use]
     pub fn size(&self, limit: Limit) -> usize {
-        usize::try_from(self.of(limit)).unwrap_or(usize::MAX)
+        in_memory(self.of(limit))
     }
 
     /// Sets the limit called `name`.

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::bounds::row_number;
+
 /// A part of the input: a file, a member of an archive, a stream inside a dump. Counted from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct PartId(pub u32);
@@ -11,7 +13,7 @@ impl PartId {
     /// The part at a place in a list of parts; those beyond four billion share the last number.
     #[must_use]
     pub fn nth(place: usize) -> Self {
-        Self(u32::try_from(place).unwrap_or(u32::MAX))
+        Self(row_number(place))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Samples with their stacks written out.
 
+use crate::bounds::subslice;
 use crate::{FrameId, FunctionId, ProfileId};
 
 /// What runs at a site: a function, or a frame of which nobody knows the function.
@@ -108,7 +109,7 @@ impl PathBatch {
         let rows = runs(&self.ends, &self.sites).enumerate();
         rows.map(|(row, sites)| {
             let values = row * self.width..(row + 1) * self.width;
-            (sites, self.values.get(values).unwrap_or(&[]))
+            (sites, subslice(&self.values, values))
         })
     }
 }
@@ -117,5 +118,5 @@ impl PathBatch {
 fn runs<'c, T>(ends: &'c [usize], column: &'c [T]) -> impl Iterator<Item = &'c [T]> {
     let begins = std::iter::once(0).chain(ends.iter().copied());
     let ranges = begins.zip(ends);
-    ranges.map(|(begin, &end)| column.get(begin..end).unwrap_or(&[]))
+    ranges.map(|(begin, &end)| subslice(column, begin..end))
 }

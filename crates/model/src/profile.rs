@@ -1,5 +1,6 @@
 //! Sampled profiles and aggregated statistics.
 
+use crate::bounds::subslice;
 use crate::{
     Attribute, Attributes, ProfileId, ResourceId, SpanId, StackId, StringId, Timestamp, TrackId,
     Unit, ValueTypeId,
@@ -215,9 +216,7 @@ impl SampleBatch {
     /// Returns the values of sample `row`, empty for a row that does not exist.
     #[must_use]
     pub fn values(&self, row: usize) -> &[i64] {
-        self.values
-            .get(row * self.width..(row + 1) * self.width)
-            .unwrap_or(&[])
+        subslice(&self.values, row * self.width..(row + 1) * self.width)
     }
 
     /// Keeps one value column; one that does not exist is 0 in every sample.

@@ -1,5 +1,6 @@
 //! Spans: something ran on a track from a start to an end.
 
+use crate::bounds::row_number;
 use crate::sparse::Each;
 use crate::{
     Attribute, Attributes, ExceptionId, FunctionId, PartId, SpanId, Sparse, StackId, StringId,
@@ -227,8 +228,7 @@ impl SpanBatch {
         self.context.push(at, row.context);
         self.origin.push(at, row.origin);
         self.counters.extend_from_slice(row.counters);
-        self.counter_ends
-            .push(u32::try_from(self.counters.len()).unwrap_or(u32::MAX));
+        self.counter_ends.push(row_number(self.counters.len()));
     }
 
     /// Returns the number of spans.
@@ -266,14 +266,14 @@ impl SpanBatch {
         })
     }
 
-    /// Returns the counters of the span at `row`, empty for a row that does not exist.
+    /// Returns the counters of the span at `row`; empty for a row that does not exist, and once they were taken out.
     #[inline]
     #[must_use]
     pub fn counters(&self, row: usize) -> &[(ValueTypeId, i64)] {
         let end = self.counter_end(row);
         let before = row.checked_sub(1);
         let start = before.map_or(0, |before| self.counter_end(before));
-        self.counters.get(start..end).unwrap_or(&[])
+        self.counters.get(start..end).unwrap_or_default()
     }
 
     /// Takes the counters of all spans out; [`SpanBatch::counter_end`] still says whose is whose.
@@ -310,7 +310,7 @@ impl SpanBatch {
 
     /// Appends the spans of `other`.
     pub fn append(&mut self, other: Self) {
-        let base = u32::try_from(self.counters.len()).unwrap_or(u32::MAX);
+        let base = row_number(self.counters.len());
         let rows = self.id.len();
         self.id.extend(other.id);
         self.parent.extend(other.parent);
@@ -371,8 +371,9 @@ impl<'a> Iterator for SpanRows<'a> {
             end: *batch.end.get(row)?,
             status: *batch.status.get(row)?,
             entry: *batch.entry.get(row)?,
-            counters: batch.counters.get(counters).unwrap_or(&[]),
-            attributes: batch.attributes.all().get(attributes).unwrap_or(&[]),
+            // Both may have been taken out of the batch.
+            counters: batch.counters.get(counters).unwrap_or_default(),
+            attributes: batch.attributes.all().get(attributes).unwrap_or_default(),
             exception: self.exceptions.of_next().copied(),
             context: self.contexts.of_next().copied(),
             origin: self.origins.of_next().copied(),

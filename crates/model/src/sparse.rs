@@ -1,5 +1,7 @@
 //! A column in which most rows have nothing.
 
+use crate::bounds::row_number;
+
 /// Values of the rows that have one, in the order of the rows.
 ///
 /// A row without a value takes no room, where an `Option` of the widest columns takes fifty bytes that are
@@ -24,7 +26,7 @@ impl<T> Sparse<T> {
     #[inline]
     pub fn push(&mut self, row: usize, value: Option<T>) {
         if let Some(value) = value {
-            self.rows.push(u32::try_from(row).unwrap_or(u32::MAX));
+            self.rows.push(row_number(row));
             self.values.push(value);
         }
     }
@@ -70,7 +72,7 @@ impl<T> Sparse<T> {
 
     /// Appends the rows of `other`, which follow row `base`.
     pub fn append(&mut self, base: usize, other: Self) {
-        let base = u32::try_from(base).unwrap_or(u32::MAX);
+        let base = row_number(base);
         let rows = other.rows.into_iter();
         self.rows.extend(rows.map(|row| row.saturating_add(base)));
         self.values.extend(other.values);

@@ -1,5 +1,6 @@
 //! Enter and exit steps: nested spans without building spans.
 
+use crate::bounds::row_number;
 use crate::{FunctionId, Timestamp, TrackId};
 
 /// A run of enters and exits, for sinks that fold nested spans as they pass.
@@ -30,8 +31,7 @@ impl StepBatch {
         if self.tracks.last().is_some_and(|&(_, last)| last == track) {
             return;
         }
-        self.tracks
-            .push((u32::try_from(self.time.len()).unwrap_or(u32::MAX), track));
+        self.tracks.push((row_number(self.time.len()), track));
     }
 
     /// Adds an enter.

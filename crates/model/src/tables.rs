@@ -7,6 +7,7 @@ use foldhash::fast::RandomState;
 use indexmap::map::raw_entry_v1::RawEntryApiV1;
 use indexmap::{IndexMap, IndexSet};
 
+use crate::bounds::row_number;
 use crate::values::ValueTable;
 use crate::{
     AttrKeyId, AttributeKey, Class, ClassId, Definitions, EventType, EventTypeId, Exception,
@@ -61,10 +62,6 @@ pub struct Tables {
     own_stacks: u32,
     spans: u64,
     new: Definitions,
-}
-
-fn row_number(index: usize) -> u32 {
-    u32::try_from(index).unwrap_or(u32::MAX)
 }
 
 fn intern<T: Clone + Eq + Hash, I: Copy>(

@@ -2,13 +2,15 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use traceloom_model::bounds::{in_memory, saturated_u64};
+
 /// Files that are no connections: the log, standard streams, listeners, the runtime.
 const OTHERS: usize = 64;
 
 /// Raises the limit of open files as far as `connections` need and the system allows, and returns how many connections
 /// there may be.
 pub(crate) fn allow(connections: usize) -> usize {
-    let needed = u64::try_from(connections.saturating_add(OTHERS)).unwrap_or(u64::MAX);
+    let needed = saturated_u64(connections.saturating_add(OTHERS));
     let limit = getrlimit(Resource::Nofile);
     let current = limit.current.unwrap_or(u64::MAX);
     let maximum = limit.maximum.unwrap_or(u64::MAX);
@@ -21,7 +23,7 @@ pub(crate) fn allow(connections: usize) -> usize {
         true => wanted,
         false => current,
     };
-    let allowed = usize::try_from(allowed).unwrap_or(usize::MAX);
+    let allowed = in_memory(allowed);
     allowed.saturating_sub(OTHERS).clamp(1, connections.max(1))
 }
 

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use traceloom_input::captures::{CaptureId, DataFolder, EVENTS, Event};
 use traceloom_log::disk::Local;
 use traceloom_log::{Log, Options, Position, Queue, Record, Recovered, Refused, Snapshot};
+use traceloom_model::bounds::saturated_i64;
 
 use crate::{Error, ballast};
 
@@ -257,9 +258,7 @@ fn is_full(error: &traceloom_log::Error) -> bool {
 /// Returns the Unix time in nanoseconds, 0 before 1970.
 pub(crate) fn unix_ns() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
-        i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
-    })
+    since.map_or(0, |since| saturated_i64(since.as_nanos()))
 }
 
 /// Returns the Unix time in milliseconds, 0 before 1970.

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use traceloom_formats::Part;
 use traceloom_formats::protocol::{Identity, Protocol, Sender};
+use traceloom_model::bounds::in_memory;
 
 use crate::tls::{Socket, TlsClient};
 use crate::{Error, Latencies};
@@ -88,7 +89,7 @@ pub fn send(options: &SendOptions, streams: Streams, stop: &crate::Stop) -> Resu
         .enable_all()
         .build();
     let runtime = runtime.map_err(|error| Error::new(format!("no threads: {error}")))?;
-    let agents = usize::try_from(options.agents).unwrap_or(usize::MAX);
+    let agents = in_memory(options.agents);
     let allowed = crate::files::allow(agents);
     if allowed < agents {
         return Err(Error::new(format!(

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use traceloom_model::bounds::saturated_i64;
 use traceloom_model::{Timestamp, Unit, Value};
 
 use super::{Call, CallState, Calls};
@@ -57,7 +58,7 @@ impl Calls {
     /// Returns what `call` holds in `column`.
     #[must_use]
     pub fn cell<'c>(&'c self, call: &'c Call, column: &Column) -> Cell<'c> {
-        let duration = |ns: u64| Cell::Nanoseconds(i64::try_from(ns).unwrap_or(i64::MAX));
+        let duration = |ns: u64| Cell::Nanoseconds(saturated_i64(ns));
         match column {
             Column::Start => Cell::Time(call.start),
             Column::End => Cell::Time(call.end),
@@ -91,9 +92,9 @@ impl Calls {
                 _ => Cell::None,
             },
             Column::Attributes => self.others(call),
-            Column::Uses => call.uses.map_or(Cell::None, |uses| {
-                Cell::Number(i64::try_from(uses.count).unwrap_or(i64::MAX))
-            }),
+            Column::Uses => call
+                .uses
+                .map_or(Cell::None, |uses| Cell::Number(saturated_i64(uses.count))),
             Column::UsedTime => call
                 .uses
                 .map_or(Cell::None, |uses| Cell::Nanoseconds(uses.time)),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use traceloom_model::bounds::saturated_i64;
 use traceloom_model::{
     Asks, Clock, Definitions, Flow, Note, Order, Recording, SampleBatch, Sink, SpanBatch,
     SpanStatus, StringId, Timestamp, Wants,
@@ -177,7 +178,7 @@ impl Sink for CallsOverview {
             let failed = row.status == SpanStatus::Error || row.exception.is_some();
             self.calls += 1;
             self.errors += u64::from(failed);
-            let signed = i64::try_from(duration).unwrap_or(i64::MAX);
+            let signed = saturated_i64(duration);
             self.total = self.total.saturating_add(signed);
             if !matches!(
                 row.status,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::saturated_i64;
 use traceloom_model::{
     Asks, Clock, Definitions, Flow, Note, Order, Recording, SampleBatch, Sink, SpanBatch, SpanRow,
     SpanStatus, StringId, Wants,
@@ -40,7 +41,7 @@ impl CallSum {
     }
 
     fn take(&mut self, row: &SpanRow<'_>) {
-        let duration = i64::try_from(row.duration()).unwrap_or(i64::MAX);
+        let duration = saturated_i64(row.duration());
         self.calls += 1;
         self.total = self.total.saturating_add(duration);
         self.errors += u64::from(row.status == SpanStatus::Error || row.exception.is_some());

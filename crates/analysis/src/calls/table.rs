@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
+use traceloom_model::bounds::saturated_i64;
 use traceloom_model::{
     Asks, Attribute, Clock, Definitions, EventBatch, ExceptionId, Flow, FunctionId, Note, Order,
     Origin, Recording, Sink, SpanBatch, SpanContext, SpanId, SpanRow, SpanStatus, StringId,
@@ -307,7 +308,7 @@ impl CallTable {
         let is_async = is_async(&self.calls.tables, row.track);
         counts.async_calls += u64::from(is_async);
         if row.parent.is_none() {
-            let duration = i64::try_from(row.duration()).unwrap_or(i64::MAX);
+            let duration = saturated_i64(row.duration());
             let total = match is_async {
                 true => &mut counts.async_total,
                 false => &mut counts.total,
@@ -353,7 +354,7 @@ fn number_of(row: &SpanRow<'_>, column: &Column) -> Option<i64> {
     match column {
         Column::Start => Some(row.start),
         Column::End => Some(row.end),
-        Column::Duration => Some(i64::try_from(row.duration()).unwrap_or(i64::MAX)),
+        Column::Duration => Some(saturated_i64(row.duration())),
         _ => None,
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::saturated_i64;
 use traceloom_model::{Order, Recording, SpanBatch, SpanId, SpanRow};
 
 use crate::calltree::children_first;
@@ -81,7 +82,7 @@ impl Finder {
         let mut found = self.waiting.remove(&row.id).unwrap_or_default();
         if self.is_wanted(tables, row) {
             found.count += 1;
-            found.time = i64::try_from(row.duration()).unwrap_or(i64::MAX);
+            found.time = saturated_i64(row.duration());
         }
         if let Some(parent) = row.parent.filter(|_| found.count > 0) {
             let around = self.waiting.entry(parent).or_default();

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::{saturated_i64, subslice};
 use traceloom_model::{
     Asks, Clock, Definitions, Flow, FunctionId, Note, Order, PathBatch, Recording, SampleBatch,
     Sink, SpanBatch, StepBatch, StringId, Timestamp, TrackId, Wants,
@@ -339,7 +340,7 @@ impl TreeBuilder {
                 });
             let passed_over = !self.options.lanes && is_async(&self.tables, row.track);
             if passed_over && row.parent.is_none() && !refused {
-                let duration = i64::try_from(row.duration()).unwrap_or(i64::MAX);
+                let duration = saturated_i64(row.duration());
                 self.passed_over.take(duration);
             }
             if !passed_over {
@@ -501,7 +502,7 @@ impl Sink for TreeBuilder {
         self.spans_seen = true;
         // Tracks come one after the other, each in the order of its times.
         for (_, range) in batch.runs() {
-            let times = batch.time.get(range).unwrap_or(&[]);
+            let times = subslice(&batch.time, range);
             if let (Some(&first), Some(&last)) = (times.first(), times.last()) {
                 self.see(first, last);
             }

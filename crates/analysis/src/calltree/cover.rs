@@ -1,5 +1,7 @@
 //! How much of a span its children cover.
 
+use traceloom_model::bounds::subslice;
+
 /// Intervals kept apart; more are folded into a sum, oldest first.
 const KEPT: usize = 1024;
 
@@ -35,7 +37,7 @@ impl Cover {
     fn insert(&mut self, start: i64, end: i64) {
         let from = self.open.partition_point(|&(_, e)| e < start);
         let to = self.open.partition_point(|&(s, _)| s <= end);
-        let touched = self.open.get(from..to).unwrap_or(&[]);
+        let touched = subslice(&self.open, from..to);
         let start = touched.first().map_or(start, |&(s, _)| s.min(start));
         let end = touched.last().map_or(end, |&(_, e)| e.max(end));
         self.open.splice(from..to, [(start, end)]);

@@ -1,6 +1,7 @@
 //! From the growing tree to the finished one.
 
 use traceloom_model::Merge;
+use traceloom_model::bounds::row_number;
 
 use super::arena::{Arena, NONE, ROOT};
 use super::{CallTree, Measure, Node, Symbol, SymbolId};
@@ -51,7 +52,7 @@ pub(crate) fn flatten(
     let mut open: Vec<u32> = Vec::new();
     let mut work = vec![(ROOT, 0_u32)];
     while let Some((from, depth)) = work.pop() {
-        let number = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
+        let number = row_number(nodes.len());
         if from != ROOT {
             let row = arena.node(from);
             close(&mut nodes, &mut open, depth - 1, number);
@@ -74,7 +75,7 @@ pub(crate) fn flatten(
         siblings.sort(&arena, &symbols);
         work.extend(siblings.children.iter().map(|&child| (child, depth + 1)));
     }
-    let end = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
+    let end = row_number(nodes.len());
     close(&mut nodes, &mut open, 0, end);
     let own = nodes.iter().map(|node| (node.symbol, node.own));
     CallTree {

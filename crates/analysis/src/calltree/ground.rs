@@ -6,6 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::row_number;
 use traceloom_model::{
     AttrKeyId, Attribute, ProfileId, Recording, SampleRow, SpanRow, StringId, TrackId, TrackKind,
     Value,
@@ -319,7 +320,7 @@ impl Grounds {
         if let Some(&known) = self.ids.get(text) {
             return known;
         }
-        let number = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
+        let number = row_number(self.values.len());
         if self.values.len() >= MOST {
             return OTHER_GROUPS;
         }

@@ -37,6 +37,7 @@ pub(crate) use spans::{SpanFeed, TreeSpan, children_first};
 use arena::ROOT;
 
 use traceloom_model::Merge;
+use traceloom_model::bounds::row_number;
 
 use crate::Sketch;
 use crate::measure::{Measure, TreeSource};
@@ -178,7 +179,7 @@ impl CallTree {
 
     /// Iterates over the numbers of the roots.
     pub fn roots(&self) -> impl Iterator<Item = u32> {
-        self.siblings(0, u32::try_from(self.nodes.len()).unwrap_or(u32::MAX))
+        self.siblings(0, row_number(self.nodes.len()))
     }
 
     /// Iterates over the numbers of the callees of node `of`, by falling total.

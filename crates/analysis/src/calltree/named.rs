@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use traceloom_model::Recording;
+use traceloom_model::bounds::row_number;
 
 use super::arena::NONE;
 use crate::names;
@@ -137,7 +138,7 @@ impl SymbolTable {
             SymbolOrigin::Made(symbols) => symbols.len(),
             SymbolOrigin::Later(_, rows) => rows.len(),
         };
-        let ids = (0..u32::try_from(count).unwrap_or(u32::MAX)).map(SymbolId);
+        let ids = (0..row_number(count)).map(SymbolId);
         ids.map(|id| self.name(id))
     }
 

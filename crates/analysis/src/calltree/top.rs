@@ -9,6 +9,7 @@ use super::SymbolTable;
 use crate::symbol::SymbolInterner;
 use crate::{CallTree, Measure, Node, Sketch, Symbol, SymbolId};
 use traceloom_model::Merge;
+use traceloom_model::bounds::subslice;
 
 /// One function over all its paths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,8 +81,9 @@ impl Durations {
     /// Adds up the nodes in `range`.
     fn of(tree: &CallTree, range: std::ops::Range<usize>) -> Self {
         let mut all = Self::default();
-        let nodes = tree.nodes.get(range.clone()).unwrap_or(&[]);
-        let durations = tree.durations.get(range).unwrap_or(&[]);
+        let nodes = subslice(&tree.nodes, range.clone());
+        // There are none unless they were asked for.
+        let durations = tree.durations.get(range).unwrap_or_default();
         for (node, durations) in nodes.iter().zip(durations) {
             all.add(node.symbol, durations);
         }

@@ -14,6 +14,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::Merge;
+use traceloom_model::bounds::row_number;
 
 use self::shared_symbols::{RenamedTree, SharedSymbols};
 use crate::{CallTree, Functions, Measure, MeasureUnit, Symbol, SymbolId, TreeSource, amount, top};
@@ -177,7 +178,7 @@ impl Diff {
         let mut names = SharedSymbols::default();
         // The second recording first: its names are the ones people look at now.
         let after_named = names.named(&after);
-        names.done = u32::try_from(names.symbols.len()).unwrap_or(u32::MAX);
+        names.done = row_number(names.symbols.len());
         let before_named = names.named(&before);
         let symbols = names.symbols;
         let side = |named: RenamedTree, seconds: Option<f64>| {

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
+use traceloom_model::bounds::row_number;
+
 use super::{Amounts, Recorded, amounts};
 use crate::calltree::{Arena, add, flatten};
 use crate::names::alike;
@@ -20,7 +22,7 @@ pub(super) struct SharedSymbols {
 
 impl SharedSymbols {
     fn number(&mut self, symbol: &Symbol) -> u32 {
-        let next = u32::try_from(self.symbols.len()).unwrap_or(u32::MAX);
+        let next = row_number(self.symbols.len());
         let number = *self
             .known
             .entry(alike(&symbol.name).into_owned())

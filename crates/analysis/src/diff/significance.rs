@@ -1,5 +1,7 @@
 //! Whether two numbers of samples differ by more than luck.
 
+use traceloom_model::bounds::saturated_u32;
+
 use super::float;
 
 /// Returns how likely numbers at least this far apart are when nothing changed, between 0 and 1.
@@ -18,7 +20,7 @@ pub(super) fn chance((before, after): (u64, u64), lengths: (f64, f64)) -> f64 {
     if n > EXACT {
         return normal(float(n), p, float(after));
     }
-    let n = u32::try_from(n).unwrap_or(u32::MAX);
+    let n = saturated_u32(n);
     let odds = p / (1.0 - p);
     let factor = |k: u32| f64::from(n - k) / f64::from(k + 1) * odds;
     // Each term from its neighbour, from the likeliest one to both sides, until they come to nothing.

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use regex_lite::Regex;
 
+use traceloom_model::bounds::saturated_i64;
+
 use super::{AskedName, CallView};
 
 /// What of a call is compared.
@@ -321,7 +323,7 @@ impl Comparison {
         match &self.field {
             Field::Duration => {
                 let duration = call.duration();
-                self.known(duration.map(|ns| i64::try_from(ns).unwrap_or(i64::MAX)))
+                self.known(duration.map(saturated_i64))
             }
             Field::Time => self.known(call.time()),
             Field::Error => self.number(call.failed().into()),

@@ -8,6 +8,7 @@ use crate::hotspots::{Categories, own_code};
 use crate::page::{Object, glued};
 use crate::{CallTree, Node, NodeStretch, OverTime, Symbol, TreeSource, finding};
 use traceloom_model::Merge;
+use traceloom_model::bounds::saturated_i64;
 
 /// Nodes that a page holds; of larger trees it leaves out what no screen could show.
 const MOST: usize = 1_000_000;
@@ -24,7 +25,7 @@ pub(super) fn is_cut(tree: &CallTree) -> bool {
     tree.nodes.len() > MOST
 }
 
-/// What counts are of.
+/// Returns the noun that counts are of.
 pub(super) fn counted(tree: &CallTree) -> &'static str {
     match tree.measure.source {
         TreeSource::Spans => "calls",
@@ -101,7 +102,7 @@ pub(super) fn data(
     });
 }
 
-/// Writes what nodes came to in stretches of time: stretches and nodes as differences to the value before.
+/// Writes the values of nodes in stretches of time; a stretch and a node are the difference to the one before.
 fn course(data: &mut Object<'_>, over_time: &OverTime, values: &[NodeStretch]) {
     let first = values.first().map_or(0, |one| one.stretch);
     data.value("unix", over_time.unix);
@@ -118,12 +119,13 @@ fn course(data: &mut Object<'_>, over_time: &OverTime, values: &[NodeStretch]) {
     data.column("thread", values.iter().map(|one| one.thread.into()));
     data.column("node", steps(0, |one| one.node.into()));
     data.column("own", values.iter().map(|one| one.own));
-    let count = |one: &NodeStretch| i64::try_from(one.count).unwrap_or(i64::MAX);
+    let count = |one: &NodeStretch| saturated_i64(one.count);
     data.column("count", values.iter().map(count));
 }
 
-/// Writes the nodes: symbol, callers that end before each, own value, count, and of totals what they have more than
-/// their own value and the totals below. That is nothing, unless callees overlapped.
+/// Writes the nodes: symbol, callers that end before each, own value and count.
+///
+/// A total is the own value and the totals below it. Where callees overlapped it is more, and the difference is written.
 fn columns(data: &mut Object<'_>, nodes: &[Node]) {
     let mut depth = 0;
     let left = nodes.iter().map(|node| {
@@ -134,10 +136,10 @@ fn columns(data: &mut Object<'_>, nodes: &[Node]) {
     data.column("left", left);
     data.column(
         "symbol",
-        nodes.iter().map(|node| index(node.symbol.index())),
+        nodes.iter().map(|node| saturated_i64(node.symbol.index())),
     );
     data.column("own", nodes.iter().map(|node| node.own));
-    let count = |node: &Node| i64::try_from(node.count).unwrap_or(i64::MAX);
+    let count = |node: &Node| saturated_i64(node.count);
     data.column("count", nodes.iter().map(count));
     // By depth; from the last node on, all below a node is known when it comes.
     let mut totals = Vec::new();
@@ -156,7 +158,7 @@ fn columns(data: &mut Object<'_>, nodes: &[Node]) {
     }
 }
 
-/// Writes what is said of functions, in the order of [`CallTree::symbols`].
+/// Writes names, places and colours of functions, in the order of [`CallTree::symbols`].
 fn functions(data: &mut Object<'_>, tree: &CallTree, picture: &Picture<'_>) {
     let symbols = || tree.symbols.iter();
     data.texts("names", symbols().map(|symbol| &symbol.name));
@@ -177,7 +179,7 @@ fn functions(data: &mut Object<'_>, tree: &CallTree, picture: &Picture<'_>) {
         data.texts("own_packages", own.packages().iter());
         let kind = |symbol: &Symbol| match categories.of(symbol.function()) {
             _ if symbol.group => OTHER,
-            Some(category) => index(category),
+            Some(category) => saturated_i64(category),
             None if own.has(symbol) => OWN,
             None => OTHER,
         };
@@ -209,8 +211,10 @@ fn comparison(data: &mut Object<'_>, compared: &Compared<'_>) {
     );
     data.text("finding", &glued(&diff.finding().unwrap_or_default()));
     let rows = || diff.rows.iter();
-    let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    data.column("symbols", rows().map(|row| index(row.symbol.index())));
+    data.column(
+        "symbols",
+        rows().map(|row| saturated_i64(row.symbol.index())),
+    );
     for (key, side) in [
         (
             "before",
@@ -221,14 +225,10 @@ fn comparison(data: &mut Object<'_>, compared: &Compared<'_>) {
         Object::write(data.key(key), |data| {
             data.column("own", rows().map(|row| side(row).own));
             data.column("total", rows().map(|row| side(row).total));
-            data.column("count", rows().map(|row| count(side(row).count)));
+            data.column("count", rows().map(|row| saturated_i64(side(row).count)));
         });
     }
     let chance = |chance: Option<f64>| chance.map_or_else(|| "null".to_owned(), |c| c.to_string());
     data.values("own_chance", rows().map(|row| chance(row.own_chance)));
     data.values("total_chance", rows().map(|row| chance(row.total_chance)));
-}
-
-fn index(number: usize) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }

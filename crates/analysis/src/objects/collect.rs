@@ -5,6 +5,7 @@ mod sink;
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::row_number;
 use traceloom_model::{
     AttrKeyId, Attribute, ClassId, Clock, EventBatch, EventRow, EventTypeId, ObjectId, ObjectRow,
     ProfileId, Recording, StringId, Timestamp, Value,
@@ -69,7 +70,7 @@ pub(super) struct Classes {
 
 impl Classes {
     fn number(&mut self, told: ClassNames) -> u32 {
-        let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        let next = row_number(self.rows.len());
         let number = *self.numbers.entry(told).or_insert(next);
         if number == next {
             self.rows.push(ClassTally::default());

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use traceloom_model::Timestamp;
 
 use super::census::Census;
 use super::row::{Amount, Change, Collection};
@@ -118,7 +117,7 @@ impl Collections {
         }
         // What came after the last collection has no time and stays last.
         self.rows
-            .sort_by_key(|found| found.row.time.unwrap_or(Timestamp::MAX));
+            .sort_by_key(|found| (found.row.time.is_none(), found.row.time));
         self.rows
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::Timestamp;
+use traceloom_model::bounds::{saturated_i64, saturated_u64};
 
 /// Objects and their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -35,8 +36,9 @@ impl Amount {
     /// Returns the change from `before` to this.
     #[must_use]
     pub fn since(self, before: Self) -> Change {
-        let change = |now: u64, then: u64| {
-            i64::try_from(i128::from(now) - i128::from(then)).unwrap_or(i64::MAX)
+        let change = |now: u64, then: u64| match now.checked_sub(then) {
+            Some(more) => saturated_i64(more),
+            None => -saturated_i64(then - now),
         };
         Change {
             count: change(self.count, before.count),
@@ -89,7 +91,7 @@ impl Ages {
     pub fn mean_hundredths(&self) -> Option<u64> {
         let sum = u128::from(self.sum) * 100;
         let mean = sum.checked_div(self.objects.into())?;
-        Some(u64::try_from(mean).unwrap_or(u64::MAX))
+        Some(saturated_u64(mean))
     }
 }
 

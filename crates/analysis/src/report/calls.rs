@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use traceloom_model::bounds::saturated_i64;
 use traceloom_model::{
     Asks, Clock, Definitions, EventBatch, Flow, Note, Order, Sink, SpanBatch, SpanStatus, StringId,
     TrackId, Wants,
@@ -126,7 +127,7 @@ impl Sink for CallCollector {
             self.found.seen(row.start, row.end);
             self.found.failed += u64::from(CallOfRow::new(self.calls.tables(), &row).failed());
             if !is_partial(row.status) {
-                let took = i64::try_from(row.duration()).unwrap_or(i64::MAX);
+                let took = saturated_i64(row.duration());
                 self.found.took.add(took);
             }
             let step = STEPS.partition_point(|&step| step < row.duration());

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use traceloom_model::Timestamp;
+use traceloom_model::bounds::saturated_i64;
 
 use super::course::Courses;
 use super::markup::{Alignment, Figure, HtmlCell, details, paragraph, table};
@@ -12,10 +13,7 @@ use crate::page::{escaped, mailed};
 use crate::{MeasureUnit, amount, grouped};
 
 pub(super) fn duration(ns: u64) -> String {
-    amount(
-        &MeasureUnit::Nanoseconds,
-        i64::try_from(ns).unwrap_or(i64::MAX),
-    )
+    amount(&MeasureUnit::Nanoseconds, saturated_i64(ns))
 }
 
 /// A moment as its distance from the start of all, in whose tooltip it stands exactly.

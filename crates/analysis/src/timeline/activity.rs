@@ -1,6 +1,7 @@
 //! How busy a track was, column by column.
 
 use traceloom_model::Timestamp;
+use traceloom_model::bounds::{in_memory, saturated_u64};
 
 use super::{Counter, RowKind, Timeline, Track};
 
@@ -107,14 +108,12 @@ impl Activity {
 
     fn column(&self, at: u64) -> usize {
         let column = u128::from(at) * self.columns as u128 / u128::from(self.length);
-        usize::try_from(column)
-            .unwrap_or(usize::MAX)
-            .min(self.columns - 1)
+        in_memory(column).min(self.columns - 1)
     }
 
     /// First nanosecond of a column.
     fn border(&self, column: usize) -> u64 {
         let border = column as u128 * u128::from(self.length);
-        u64::try_from(border.div_ceil(self.columns as u128)).unwrap_or(u64::MAX)
+        saturated_u64(border.div_ceil(self.columns as u128))
     }
 }

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::row_number;
 use traceloom_model::{Clock, EventTypeId, FunctionId, Recording, SeriesId, StackId, Timestamp};
 
 use super::collect::{Collector, Marks, NONE, Spans, frame_name, frames};
@@ -218,7 +219,7 @@ fn get<T: Copy + Default>(column: &[T], at: u32) -> T {
 
 /// How long the children of each span on the same track cover it, by the rule of [`crate::top`].
 fn covered(spans: &Spans) -> Vec<u64> {
-    let count = u32::try_from(spans.id.len()).unwrap_or(u32::MAX);
+    let count = row_number(spans.id.len());
     let mut by_id: Numbers = (0..count).collect();
     by_id.sort_by_key(|&at| get(&spans.id, at));
     let mut by_start: Numbers = (0..count).collect();
@@ -417,8 +418,8 @@ impl RowBuilder<'_> {
     fn row(&mut self, kind: RowKind, (lane, level): Place, value: String, from: usize) {
         self.timeline.rows.push(Row {
             kind,
-            lane: u32::try_from(lane).unwrap_or(u32::MAX),
-            level: u32::try_from(level).unwrap_or(u32::MAX),
+            lane: row_number(lane),
+            level: row_number(level),
             value,
             items: from..self.timeline.items.start.len(),
         });

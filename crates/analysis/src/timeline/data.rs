@@ -13,6 +13,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::Timestamp;
+use traceloom_model::bounds::row_number;
 
 use super::bits::Bits;
 use super::fold::{Fold, Shown};
@@ -341,7 +342,7 @@ impl Lists {
             let at = match texts.get(text) {
                 Some(&known) => known,
                 None => {
-                    let at = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+                    let at = row_number(self.texts.len());
                     self.texts.push(text.to_owned());
                     texts.insert(text.to_owned(), at);
                     at

@@ -1,5 +1,7 @@
 //! A page that draws the timeline on a canvas, without network.
 
+use traceloom_model::bounds::saturated_i64;
+
 use super::bits::Bits;
 use super::data::{Room, write};
 use super::{Source, Timeline};
@@ -60,7 +62,7 @@ pub(crate) fn about(timeline: &Timeline) -> String {
     let totals = timeline.totals();
     let length = timeline.times().map(|(start, end)| end.abs_diff(start));
     let length = length.map(|length| {
-        let length = i64::try_from(length).unwrap_or(i64::MAX);
+        let length = saturated_i64(length);
         amount(&MeasureUnit::Nanoseconds, length)
     });
     let waits = totals.waits.iter().map(|waits| waits.count).sum();

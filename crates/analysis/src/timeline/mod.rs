@@ -50,6 +50,7 @@ use std::ops::Range;
 
 use foldhash::fast::RandomState;
 use traceloom_model::Timestamp;
+use traceloom_model::bounds::row_number;
 
 use details::Details;
 
@@ -250,7 +251,7 @@ impl Names {
         if let Some(&known) = self.known.get(&text) {
             return known;
         }
-        let number = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+        let number = row_number(self.texts.len());
         self.texts.push(text.clone());
         self.known.insert(text, number);
         number

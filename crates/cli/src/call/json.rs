@@ -33,7 +33,7 @@ impl SpansWanted {
         let deepest = self.depth.map_or(usize::MAX, |levels| first.depth + levels);
         let is_told = |at: &usize| places.get(*at).is_some_and(|place| place.depth <= deepest);
         let all: Vec<usize> = (self.below..end).filter(is_told).collect();
-        let most = self.most.unwrap_or(usize::MAX).min(all.len());
+        let most = self.most.map_or(all.len(), |most| most.min(all.len()));
         let left_out = all.len() - most;
         (all.into_iter().take(most).collect(), left_out)
     }

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use serde_json::json;
 use traceloom_analysis::GroupBy;
 use traceloom_analysis::calls::{CallSum, CallSums};
+use traceloom_model::bounds::saturated_i64;
 
 use super::Options;
 use crate::Outcome;
@@ -94,11 +95,10 @@ const COLUMNS: [&str; 9] = [
 type Key = Box<dyn Fn(&CallSum) -> (Option<i64>, String)>;
 
 fn key(column: &str) -> Option<Key> {
-    let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
     let value: Box<dyn Fn(&CallSum) -> Option<i64>> = match column {
         "group" => return Some(Box::new(|sum| (None, sum.group.clone()))),
-        "calls" => Box::new(move |sum| Some(number(sum.calls))),
-        "errors" => Box::new(move |sum| Some(number(sum.errors))),
+        "calls" => Box::new(move |sum| Some(saturated_i64(sum.calls))),
+        "errors" => Box::new(move |sum| Some(saturated_i64(sum.errors))),
         "total" => Box::new(|sum| Some(sum.total)),
         "max" => Box::new(|sum| sum.durations.max()),
         percent => {

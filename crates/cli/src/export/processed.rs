@@ -15,6 +15,7 @@ use traceloom_analysis::text::value_text;
 use traceloom_formats::{Output as _, RaiseOptions, zorka};
 use traceloom_input::captures::posts::ZORKA;
 use traceloom_input::captures::{Captures, DataFolder};
+use traceloom_model::bounds::row_number;
 use traceloom_model::{
     Definitions, Exception, FunctionId, Order, Recording, Resource, ResourceId, SpanBatch, SpanId,
     SpanRow, SpanStatus, StringId, Text, Timestamp, Track, TrackId,
@@ -428,9 +429,8 @@ impl<'r> Traces<'r> {
     /// Returns the tables, and beside them a track of a session of its own for each subtree.
     fn sessions(&self, subtrees: &[Vec<usize>]) -> (Definitions, Vec<TrackId>) {
         let of = self.recording;
-        let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        let (strings, resources) = (number(of.strings.len()), number(of.resources.len()));
-        let first_track = number(of.tracks.len());
+        let (strings, resources) = (row_number(of.strings.len()), row_number(of.resources.len()));
+        let first_track = row_number(of.tracks.len());
         let mut new = Definitions {
             resources: Vec::new(),
             tracks: Vec::new(),

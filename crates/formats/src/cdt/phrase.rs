@@ -194,8 +194,8 @@ pub(super) fn score(
             if score.rows == 0 && (length > LONGEST as usize * 4 || length == 0) {
                 return None;
             }
-            let part = after.get(..length).unwrap_or(after);
-            rest = after.get(length..).unwrap_or(&[]);
+            let part;
+            (part, rest) = after.split_at(length.min(after.len()));
             (part, part.len() == length)
         } else {
             (std::mem::take(&mut rest), whole)

@@ -1,5 +1,7 @@
 //! A recorded conversation of an agent with its collector, both directions merged (§10).
 
+use traceloom_model::bounds::length_u32;
+
 use crate::wire::Cursor;
 use crate::{Error, Field, Opaque, Record as _};
 
@@ -135,7 +137,7 @@ fn result(cursor: &mut Cursor<'_>) -> Result<u8, Error> {
 }
 
 pub(super) fn put_field(out: &mut Vec<u8>, bytes: &[u8]) {
-    let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    let length = length_u32(bytes.len());
     out.extend(length.to_be_bytes());
     out.extend_from_slice(bytes);
 }

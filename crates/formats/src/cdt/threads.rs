@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use traceloom_model::bounds::row_number;
 use traceloom_model::{Limit, Limits};
 
 use crate::wire::Utf16;
@@ -36,14 +37,14 @@ impl Threads {
         if self.index.len() >= self.limit {
             return u32::MAX;
         }
-        u32::try_from(self.index.len()).unwrap_or(u32::MAX)
+        row_number(self.index.len())
     }
 
     pub(super) fn push(&mut self, name: Utf16<'_>) {
         let number = match self.known.get(name.0) {
             Some(&number) => number,
             None => {
-                let number = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+                let number = row_number(self.names.len());
                 self.names.push(name.0.into());
                 self.known.insert(name.0.into(), number);
                 number

@@ -1,6 +1,7 @@
 //! What our writer says of a thread beside its name: the member `track` of its `thread_name`.
 
 use traceloom_model::TrackKind;
+use traceloom_model::bounds::saturated_u32;
 
 use super::event::word;
 use super::survey::{Thread, numeric};
@@ -38,7 +39,7 @@ impl WrittenTrackFacts {
                 Some(b"lane") => TrackKind::Lane,
                 _ => TrackKind::Thread,
             },
-            lane: u32::try_from(lane).unwrap_or(u32::MAX),
+            lane: saturated_u32(lane),
             parent: thread("parent"),
             of: thread("of"),
             id: row.get("id").and_then(number),

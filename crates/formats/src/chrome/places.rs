@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::row_number;
 use traceloom_model::{ResourceId, Track, TrackId};
 
 use super::value::JsonNames;
@@ -94,7 +95,7 @@ impl OutputLines {
             tid,
             text: text.into_bytes().into_boxed_slice(),
         });
-        u32::try_from(self.rows.len() - 1).unwrap_or(u32::MAX)
+        row_number(self.rows.len() - 1)
     }
 
     /// Returns `wanted`, or an id that no other line of the process has.

@@ -1,6 +1,7 @@
 //! Detection: events are told by their phase and time, wherever their array is.
 
 use traceloom_model::Limits;
+use traceloom_model::bounds::subslice;
 
 use super::event::TraceEvent;
 use super::split::{TracePiece, TraceSplitter};
@@ -37,7 +38,7 @@ pub(super) fn probe(probe: &Probe<'_>) -> Option<Confidence> {
                 break;
             }
             TracePiece::Text(len) => {
-                let text = window.get(..len).unwrap_or(&[]);
+                let text = subslice(window, ..len);
                 keyed |= text.starts_with(b"\"traceEvents\"");
                 len
             }

@@ -1,5 +1,6 @@
 //! Text to native records: events, members, and what lies between them.
 
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Flow, Limits};
 
 use super::event::TraceEvent;
@@ -30,14 +31,14 @@ impl Reader {
         (offset, bytes, from): (u64, &[u8], usize),
         out: &mut dyn RecordSink,
     ) -> Flow {
-        let text = bytes.get(from..).unwrap_or(&[]);
+        let text = subslice(bytes, from..);
         let document = Document::parse(text, &self.limits);
         for defect in document.defects() {
             let at = offset + (from + defect.offset) as u64;
             let note = damage(defect.kind, at, defect.text);
             out.note(note.counting((defect.skipped as u64).max(1)))?;
         }
-        let key = bytes.get(..from).unwrap_or(&[]);
+        let key = subslice(bytes, ..from);
         let key = Document::parse(key, &self.limits);
         out.record(&Parsed {
             kind,
@@ -147,7 +148,7 @@ impl Native for Reader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
         let mut at = 0;
         loop {
-            let window = chunk.bytes.get(at..).unwrap_or(&[]);
+            let window = subslice(chunk.bytes, at..);
             let offset = chunk.offset + at as u64;
             let of = |len: usize| window.get(..len).unwrap_or(window);
             let (len, flow) = match self.splitter.next(window, chunk.eof) {

@@ -3,6 +3,7 @@
 //! Files above what memory holds are common, and many end in the middle because the program that wrote
 //! them did. So nothing is parsed but where a value ends: an event is handed on when it is whole.
 
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Limit, Limits};
 
 /// What lies at the beginning of the window.
@@ -121,7 +122,7 @@ impl TraceSplitter {
             TraceEnd::Cut if !eof => return more,
             TraceEnd::Cut | TraceEnd::TooLong => return self.lost(window, eof, "truncated_member"),
         };
-        let rest = window.get(key_end..).unwrap_or(&[]);
+        let rest = subslice(window, key_end..);
         let gap = |byte: &&u8| is_space(**byte) || **byte == b':';
         let from = key_end + rest.iter().take_while(gap).count();
         let Some(&byte) = window.get(from) else {

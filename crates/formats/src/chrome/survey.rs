@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Flow, Limit, Limits, Note};
 
 use super::event::{TraceEvent, id_number, number, word};
@@ -108,7 +109,7 @@ pub(super) fn each(
     let whole = each_window(pull, 1, |chunk| {
         let mut at = 0;
         let need = loop {
-            let window = chunk.bytes.get(at..).unwrap_or(&[]);
+            let window = subslice(chunk.bytes, at..);
             let offset = chunk.offset + at as u64;
             let (len, flow) = match splitter.next(window, chunk.eof) {
                 TracePiece::Need(need) => break need,
@@ -123,7 +124,7 @@ pub(super) fn each(
                 }
                 TracePiece::Text(len) => (len, Flow::Continue(())),
                 TracePiece::Event(from, end) => {
-                    let text = window.get(from..end).unwrap_or(&[]);
+                    let text = subslice(window, from..end);
                     let document = Document::parse(text, limits);
                     let flow = match document.defects().first() {
                         Some(defect) => {
@@ -140,8 +141,8 @@ pub(super) fn each(
                     }
                 }
                 TracePiece::Member(key, from, end) => {
-                    let document = Document::parse(window.get(from..end).unwrap_or(&[]), limits);
-                    let key = window.get(key..from).unwrap_or(&[]);
+                    let document = Document::parse(subslice(window, from..end), limits);
+                    let key = subslice(window, key..from);
                     let key = Document::parse(key, limits);
                     let name = key.root().and_then(Value::bytes).unwrap_or_default();
                     let flow = match document.root() {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::subslice;
 use traceloom_model::{
     AttrKeyId, Attribute, Definitions, EventTypeId, ExceptionId, FunctionId, Resource, ResourceId,
     Series, SeriesId, StringId, Strings, Text, Track, TrackId, Value, ValueTypeId,
@@ -154,7 +155,7 @@ impl JsonNames {
                     *count as usize - 1
                 }
                 _ => {
-                    let earlier = attributes.get(..at.min(FEW)).unwrap_or(&[]).iter();
+                    let earlier = subslice(attributes, ..at.min(FEW)).iter();
                     earlier.filter(|other| self.key(other.key) == name).count()
                 }
             };

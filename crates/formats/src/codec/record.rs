@@ -1,5 +1,6 @@
 //! Native records behind one face: what `dump`, `info`, `check` and the laws need of any format.
 
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Flow, Note};
 
 /// A window of the decoded input.
@@ -207,7 +208,7 @@ pub fn read_chunked(
     let mut end = 0;
     loop {
         let eof = end == bytes.len();
-        let window = bytes.get(start..end).unwrap_or(&[]);
+        let window = subslice(bytes, start..end);
         let chunk = Chunk {
             bytes: window,
             offset: start as u64,

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use traceloom_model::bounds::{in_memory, subslice};
+
 use crate::{Chunk, Error, Format, Reader, RecordSink, Step};
 
 /// One part of an input.
@@ -97,9 +99,7 @@ impl<'a> SlicePull<'a> {
     /// Reads `bytes` from `offset` on.
     #[must_use]
     pub fn new(bytes: &'a [u8], offset: u64) -> Self {
-        let at = usize::try_from(offset)
-            .unwrap_or(usize::MAX)
-            .min(bytes.len());
+        let at = in_memory(offset).min(bytes.len());
         Self { bytes, at }
     }
 }
@@ -107,7 +107,7 @@ impl<'a> SlicePull<'a> {
 impl Pull for SlicePull<'_> {
     fn pull(&mut self, consumed: usize, _need: usize) -> Result<Chunk<'_>, Error> {
         self.at = self.at.saturating_add(consumed).min(self.bytes.len());
-        let bytes = self.bytes.get(self.at..).unwrap_or(&[]);
+        let bytes = subslice(self.bytes, self.at..);
         Ok(Chunk {
             bytes,
             offset: self.at as u64,
@@ -207,7 +207,7 @@ impl Pull for Within<'_> {
     fn pull(&mut self, consumed: usize, need: usize) -> Result<Chunk<'_>, Error> {
         let window = self.pull.pull(consumed, need)?;
         let left = self.end.saturating_sub(window.offset);
-        let left = usize::try_from(left).unwrap_or(usize::MAX);
+        let left = in_memory(left);
         Ok(match window.bytes.get(..left) {
             Some(bytes) => Chunk {
                 bytes,

@@ -1,5 +1,6 @@
 //! Parts that are lowered as another encoding of the same content.
 
+use traceloom_model::bounds::in_memory;
 use traceloom_model::{Asks, Batch, Flow, Limits, Note, PartId, Sink, Stage};
 
 use super::{Error, Lower, LowerOptions, Part, Pull, SlicePull, Source, whole};
@@ -17,7 +18,7 @@ pub(crate) struct TranslatedPart {
 impl TranslatedPart {
     /// Returns the offset in the original of what is at an offset of the translation.
     fn original(&self, offset: u64) -> u64 {
-        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        let offset = in_memory(offset);
         let before = self.offsets.partition_point(|&(own, _)| own <= offset);
         let found = before.checked_sub(1).and_then(|at| self.offsets.get(at));
         found.map_or(0, |&(_, original)| original as u64)

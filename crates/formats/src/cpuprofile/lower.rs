@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use traceloom_model::bounds::saturated_i64;
 use traceloom_model::{
     BATCH_ROWS, Clock, Flow, Frame, Function, Order, Profile, ProfileId, SampleBatch, SampleRow,
     Sink, Stack, StackId, Tables, Unit, ValueType,
@@ -278,7 +279,7 @@ impl HitList<'_> {
         if !batch.is_empty() {
             to.sink.samples(batch)?;
         }
-        Found::Continue(HitCount(i64::try_from(ids.len()).unwrap_or(i64::MAX)))
+        Found::Continue(HitCount(saturated_i64(ids.len())))
     }
 
     fn profile(&self, timed: bool, tables: &mut Tables) -> ProfileId {

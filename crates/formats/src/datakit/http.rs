@@ -11,6 +11,8 @@ use std::ops::Range;
 
 use memchr::memmem;
 
+use traceloom_model::bounds::{saturated_u32, subslice};
+
 /// One request or response of a recording, or a multipart body recorded without its head.
 #[derive(Debug, Default)]
 pub(super) struct HttpMessage<'a> {
@@ -73,7 +75,7 @@ impl HttpMessage<'_> {
 
     /// Returns the bytes of a range of the body.
     pub(super) fn slice(&self, range: &Range<usize>) -> &[u8] {
-        self.body.get(range.clone()).unwrap_or(&[])
+        subslice(&self.body, range.clone())
     }
 
     /// Returns the pieces of the recording that hold a range of the body: offsets and lengths.
@@ -85,7 +87,7 @@ impl HttpMessage<'_> {
             let (mut start, end) = (inside(range.start), inside(range.end));
             before += piece.len();
             while start < end {
-                let length = u32::try_from(end - start).unwrap_or(u32::MAX);
+                let length = saturated_u32(end - start);
                 places.push((start as u64, length));
                 start += length as usize;
             }
@@ -107,7 +109,7 @@ pub(super) fn bare_boundary(bytes: &[u8]) -> Option<&[u8]> {
     let line = rest.get(..memchr::memchr(b'\n', rest.get(..100).unwrap_or(rest))?)?;
     let boundary = line.strip_suffix(b"\r").unwrap_or(line);
     let legal = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
-    let headers = rest.get(line.len() + 1..).unwrap_or(&[]);
+    let headers = subslice(rest, line.len() + 1..);
     let named = headers
         .get(..20)
         .is_some_and(|start| start.eq_ignore_ascii_case(b"content-disposition:"))
@@ -191,7 +193,7 @@ fn headers(block: &[u8]) -> Vec<(String, &str)> {
 }
 
 fn message(bytes: &[u8], start: usize) -> HttpMessage<'_> {
-    let rest = bytes.get(start..).unwrap_or(&[]);
+    let rest = subslice(bytes, start..);
     let (block, length) = headers_end(rest).unwrap_or((rest.len(), rest.len()));
     let head = rest.get(..block).unwrap_or(rest);
     let line_end = memchr::memchr(b'\n', head).unwrap_or(head.len());
@@ -200,7 +202,7 @@ fn message(bytes: &[u8], start: usize) -> HttpMessage<'_> {
         head: start..start + length,
         method: words.next().unwrap_or(""),
         target: words.next().unwrap_or(""),
-        headers: headers(head.get(line_end..).unwrap_or(&[])),
+        headers: headers(subslice(head, line_end..)),
         ..HttpMessage::default()
     };
     body(bytes, start + length, &mut message);
@@ -239,27 +241,27 @@ fn body<'a>(bytes: &'a [u8], start: usize, message: &mut HttpMessage<'a>) {
     };
     message.end = start + length;
     message.pieces = std::iter::once(start..message.end).collect();
-    message.body = Cow::Borrowed(bytes.get(start..message.end).unwrap_or(&[]));
+    message.body = Cow::Borrowed(subslice(bytes, start..message.end));
 }
 
 fn chunks(bytes: &[u8], start: usize, message: &mut HttpMessage<'_>) {
     let mut at = start;
     let mut body = Vec::new();
     while let Some(line_end) = bytes.get(at..).and_then(|rest| memchr::memchr(b'\n', rest)) {
-        let line = text(bytes.get(at..at + line_end).unwrap_or(&[])).trim();
+        let line = text(subslice(bytes, at..at + line_end)).trim();
         let digits = line.split(';').next().unwrap_or("").trim();
         let Ok(length) = usize::from_str_radix(digits, 16) else {
             break;
         };
         at += line_end + 1;
         let end = at.saturating_add(length).min(bytes.len());
-        let content = bytes.get(at..end).unwrap_or(&[]);
+        let content = subslice(bytes, at..end);
         body.extend_from_slice(content);
         if !content.is_empty() {
             message.pieces.push(at..end);
         }
         at = end;
-        let rest = bytes.get(at..).unwrap_or(&[]);
+        let rest = subslice(bytes, at..);
         at += if rest.starts_with(b"\r\n") {
             2
         } else {
@@ -302,7 +304,7 @@ fn split(message: &mut HttpMessage<'_>, boundary: &[u8]) {
 }
 
 fn part<'a>(body: &[u8], start: usize, after: usize, end: usize, last: bool) -> BodyPart<'a> {
-    let rest = body.get(after..end).unwrap_or(&[]);
+    let rest = subslice(body, after..end);
     let (block, length) = headers_end(rest).unwrap_or((rest.len(), rest.len()));
     let headers = headers(rest.get(..block).unwrap_or(rest));
     let header = |name: &str| {
@@ -313,11 +315,11 @@ fn part<'a>(body: &[u8], start: usize, after: usize, end: usize, last: bool) -> 
     let owned = |value: Cow<'_, str>| Cow::Owned(value.into_owned());
     let mut content = after + length..end;
     if !last {
-        let inside = body.get(content.clone()).unwrap_or(&[]);
-        let trimmed = inside
+        let bytes = subslice(body, content.clone());
+        let trimmed = bytes
             .strip_suffix(b"\r\n")
-            .or_else(|| inside.strip_suffix(b"\n"));
-        content.end = content.start + trimmed.unwrap_or(inside).len();
+            .or_else(|| bytes.strip_suffix(b"\n"));
+        content.end = content.start + trimmed.unwrap_or(bytes).len();
     }
     BodyPart {
         whole: start..end,
@@ -398,7 +400,7 @@ fn percent_decode(text: &str) -> String {
         match (first, code) {
             (_, Some(byte)) => {
                 out.push(byte);
-                rest = tail.get(2..).unwrap_or(&[]);
+                rest = subslice(tail, 2..);
             }
             (b'+', _) => out.push(b' '),
             (other, _) => out.push(other),

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use traceloom_model::Limits;
+use traceloom_model::bounds::length_u32;
 
 use super::grouping::is_attachment;
 use super::http::{BodyPart, HttpMessage, messages};
@@ -121,7 +122,7 @@ fn is_file(part: &BodyPart<'_>) -> bool {
 /// Returns the head of a request as a member.
 pub(super) fn request_head(message: &HttpMessage<'_>) -> Member {
     let head = message.head.end - message.head.start;
-    let length = u32::try_from(head).unwrap_or(u32::MAX);
+    let length = length_u32(head);
     member("request", vec![(message.head.start as u64, length)])
 }
 

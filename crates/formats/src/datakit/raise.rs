@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use traceloom_model::bounds::row_number;
 use traceloom_model::{
     Clock, Definitions, Flow, Note, Order, Profile as ModelProfile, ProfileId, Recording,
     SampleBatch, Sink, StringId, Text, ValueTypeId,
@@ -234,7 +235,7 @@ fn definitions_of(
         series: Vec::new(),
         ..recording.definitions()
     };
-    let mut next = u32::try_from(recording.strings.len()).unwrap_or(u32::MAX);
+    let mut next = row_number(recording.strings.len());
     for (id, name) in &columns {
         let source = language.and_then(|language| EventKind::source(language, file, name));
         let Some(source) = source.filter(|source| !is_taken(source)) else {

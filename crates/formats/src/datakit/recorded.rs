@@ -1,5 +1,6 @@
 //! A recorded request on its own: its files are lowered as the bundles they are.
 
+use traceloom_model::bounds::{in_memory, subslice};
 use traceloom_model::{Clock, Order, Sink, Tables};
 
 use super::bundle::{Bundle, FoundPart, sniff};
@@ -23,10 +24,8 @@ pub(super) fn lower(
         .into_iter()
         .map(|member| {
             let piece = |&(offset, length): &(u64, u32)| {
-                let start = usize::try_from(offset).unwrap_or(usize::MAX);
-                bytes
-                    .get(start..start.saturating_add(length as usize))
-                    .unwrap_or(&[])
+                let start = in_memory(offset);
+                subslice(&bytes, start..start.saturating_add(length as usize))
             };
             let content: Vec<u8> = member.pieces.iter().flat_map(piece).copied().collect();
             (member.name, content)

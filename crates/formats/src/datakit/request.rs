@@ -1,5 +1,6 @@
 //! A recorded request as native records.
 
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Flow, Limits};
 
 use super::http::{self, HttpMessage};
@@ -42,7 +43,7 @@ fn recording(chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Flow {
         records(chunk, &message, out)?;
         at = message.end;
     }
-    let rest = chunk.bytes.get(at..).unwrap_or(&[]);
+    let rest = subslice(chunk.bytes, at..);
     if rest.is_empty() {
         return Flow::Continue(());
     }
@@ -60,7 +61,7 @@ fn records(chunk: Chunk<'_>, message: &HttpMessage<'_>, out: &mut dyn RecordSink
     let piece = |kind, start: usize, end: usize| RequestPiece {
         kind,
         offset: chunk.offset + start as u64,
-        bytes: chunk.bytes.get(start..end).unwrap_or(&[]),
+        bytes: subslice(chunk.bytes, start..end),
         fields: Vec::new(),
     };
     if !message.head.is_empty() {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::row_number;
 use traceloom_model::{FrameId, FrameKind, FunctionId, MappingId, Recording, StackId, StringId};
 
 use super::column::{column, index, length, repeated, some_index, text};
@@ -49,7 +50,7 @@ impl StringArray {
         if let Some(&known) = self.known.get(text) {
             return known;
         }
-        let number = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        let number = row_number(self.rows.len());
         let mut row = Vec::with_capacity(text.len() + 2);
         super::column::text(text, &mut row);
         self.rows.push(row.into());
@@ -101,7 +102,7 @@ impl<R> Default for Distinct<R> {
 
 impl<R: Copy + Eq + Hash> Distinct<R> {
     fn number(&mut self, row: R) -> u32 {
-        let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        let next = row_number(self.rows.len());
         let number = *self.known.entry(row).or_insert(next);
         if number == next {
             self.rows.push(row);
@@ -291,7 +292,7 @@ impl<'r> CodeTables<'r> {
                     let file = tables.mapping(id).and_then(|row| row.file);
                     let path =
                         file.map_or_else(|| b"[unknown]".to_vec(), |id| label::text(tables, id));
-                    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(&[]);
+                    let name = file_name(&path);
                     (name.to_vec(), Some(self.libs.number(id.raw()).0))
                 }
             };
@@ -405,7 +406,7 @@ impl<'r> CodeTables<'r> {
             let row = tables.mapping(MappingId::new(id));
             let words = |id: Option<StringId>| id.map(|id| label::text(tables, id));
             let path = words(row.and_then(|row| row.file)).unwrap_or_default();
-            let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(&[]);
+            let name = file_name(&path);
             let build_id = words(row.and_then(|row| row.build_id)).unwrap_or_default();
             out.extend_from_slice(b"{\"arch\":\"\"");
             for (member, value) in [
@@ -435,4 +436,9 @@ impl<'r> CodeTables<'r> {
             out.push(b'}');
         });
     }
+}
+
+/// Returns the last part of a path.
+fn file_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }

@@ -1,5 +1,6 @@
 //! The markers of a track, kept in a few words each until the tables in front of them are known.
 
+use traceloom_model::bounds::{row_number, subslice};
 use traceloom_model::{
     AttrKeyId, EventTypeId, FunctionId, SpanStatus, StackId, StringId, Timestamp, ValueTypeId,
 };
@@ -111,7 +112,7 @@ impl Markers {
         };
         self.has_events |= is_event;
         self.has_spans |= !is_event;
-        let at = u32::try_from(said.len()).unwrap_or(u32::MAX).min(FURTHEST);
+        let at = row_number(said.len()).min(FURTHEST);
         rows.push(MarkerRow {
             start,
             length,
@@ -171,7 +172,7 @@ impl Markers {
         let (row, piece) = self.row(at)?;
         let next = piece.rows.get(at as usize % PIECE + 1);
         let end = next.map_or(piece.said.len(), MarkerRow::said);
-        let said = piece.said.get(row.said()..end).unwrap_or(&[]);
+        let said = subslice(&piece.said, row.said()..end);
         let (&id, items) = said.split_first().unwrap_or((&NONE, &[]));
         let what = if !row.is_event() {
             MarkerKind::Span((id != NONE).then(|| FunctionId::new(id)))
@@ -181,7 +182,7 @@ impl Markers {
             MarkerKind::Event(EventTypeId::new(id))
         };
         let skipped = if row.length == WIDE { 2 } else { 0 };
-        Some((what, MarkerItems(items.get(skipped..).unwrap_or(&[]))))
+        Some((what, MarkerItems(subslice(items, skipped..))))
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::mem;
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::row_number;
 use traceloom_model::flat::{put_value, value_text};
 use traceloom_model::{
     AttrKeyId, EventTypeId, Recording, StringId, Text, Timestamp, Value, ValueTypeId,
@@ -212,7 +213,7 @@ impl<'r> MarkerTexts<'r> {
             let mut member = vec![b','];
             text(&name, &mut member);
             member.push(b':');
-            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+            let next = row_number(numbers.len());
             let number = *numbers.entry(name).or_insert(next);
             if number == next {
                 met.push((0, 0));

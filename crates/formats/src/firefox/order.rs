@@ -1,5 +1,7 @@
 //! Markers in the order of their starts.
 
+use traceloom_model::bounds::row_number;
+
 use super::kept::Markers;
 use crate::spans::by_start::ByStart;
 
@@ -14,7 +16,7 @@ pub(super) struct MarkerOrder {
 impl MarkerOrder {
     /// Returns the places of markers in the order of their starts, of those that begin together the spans first.
     pub fn of(&mut self, markers: &Markers) -> &[u32] {
-        let count = u32::try_from(markers.len()).unwrap_or(u32::MAX);
+        let count = row_number(markers.len());
         let backwards = |events: bool| {
             let all = (0..count).rev().zip(markers.starts().rev());
             all.filter_map(move |(place, (start, is_event))| {

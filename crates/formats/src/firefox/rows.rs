@@ -1,5 +1,6 @@
 //! What of spans and events is kept until the end, by track.
 
+use traceloom_model::bounds::row_number;
 use traceloom_model::{
     Attribute, EventBatch, SpanBatch, SpanContext, SpanStatus, Timestamp, TrackId, Value,
 };
@@ -132,7 +133,7 @@ fn on(tracks: &mut Vec<Markers>, track: Option<TrackId>) -> Option<&mut Markers>
 
 fn place<T>(rows: &mut Vec<T>, row: T) -> u32 {
     rows.push(row);
-    u32::try_from(rows.len() - 1).unwrap_or(u32::MAX)
+    row_number(rows.len() - 1)
 }
 
 /// Takes a value from its attribute.

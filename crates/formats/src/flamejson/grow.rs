@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use traceloom_model::bounds::{row_number, saturated_i64};
 use traceloom_model::{
     FrameId, FunctionId, Recording, SampleBatch, Scope, SpanId, StackId, TrackId, TrackKind, Unit,
 };
@@ -146,7 +147,7 @@ impl<'r> GraphBuilder<'r> {
                 only(&facts.library, |facts, text| facts.library = text),
             ),
         };
-        let next = u32::try_from(self.facts.len()).unwrap_or(u32::MAX);
+        let next = row_number(self.facts.len());
         let key = *self.texts.entry(text).or_insert(next);
         if key == next {
             self.facts.push(shown);
@@ -320,7 +321,7 @@ impl<'r> GraphBuilder<'r> {
                     .parent
                     .and_then(|id| placed.get(*rows.get(&id)?).copied().flatten());
                 if collapsed != Some(node) {
-                    let duration = i64::try_from(span.duration()).unwrap_or(i64::MAX);
+                    let duration = saturated_i64(span.duration());
                     self.add(node, duration, Scope::Inclusive);
                 }
             }

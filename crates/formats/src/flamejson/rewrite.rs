@@ -1,5 +1,6 @@
 //! A flame graph to a flame graph: the document as it is, where it is one.
 
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Flow, Limits, Note};
 
 use super::{FORMAT, lower, raise};
@@ -20,7 +21,7 @@ pub(crate) fn rewrite(
 ) -> Result<Vec<Change>, Error> {
     let bytes = whole(pull, limits)?;
     let document = Document::parse(&bytes, limits);
-    let after = bytes.get(document.end()..).unwrap_or(&[]);
+    let after = subslice(&bytes, document.end()..);
     let whole = document.defects().is_empty() && after.trim_ascii().is_empty();
     let root = document.root().and_then(|root| root.get("root_frame"));
     if whole && root.is_some_and(|root| root.get("value").or(root.items().next()).is_some()) {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::subslice;
 use traceloom_model::{
     Attribute, BATCH_ROWS, Clock, Flow, Frame, FrameId, Function, Limit, Limits, Order, PartId,
     Profile, ProfileId, Resource, ResourceId, SampleBatch, SampleRow, Sink, Stack, StackId, Tables,
@@ -223,7 +224,7 @@ impl StackTrie {
         let mut limited = false;
         // A stack that ends in `;` has a last frame without a name.
         while at < text.len() || (at == text.len() && text.last() == Some(&b';')) {
-            let rest = text.get(at..).unwrap_or(&[]);
+            let rest = subslice(text, at..);
             let len = memchr::memchr(b';', rest).unwrap_or(rest.len());
             let frame = rest.get(..len).unwrap_or(rest);
             let leading = stack.is_none() && self.ends.len() < 2;

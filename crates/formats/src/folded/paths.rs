@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::row_number;
 use traceloom_model::{FrameId, Recording, StackId};
 
 use crate::text::label;
@@ -42,10 +43,6 @@ struct PathNode {
     before: u32,
     /// Its place among the sums.
     sum: u32,
-}
-
-fn narrow(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// Returns the row of a number.
@@ -104,13 +101,13 @@ impl<'r> Paths<'r> {
         let node = self.nodes.get_mut((above as usize).checked_sub(1)?)?;
         if node.sum == 0 {
             self.sums.push(None);
-            node.sum = narrow(self.sums.len());
+            node.sum = row_number(self.sums.len());
         }
         self.sums.get_mut((node.sum as usize).checked_sub(1)?)
     }
 
     fn node(&mut self, above: u32, text: u32) -> u32 {
-        let next = narrow(self.nodes.len() + 1);
+        let next = row_number(self.nodes.len() + 1);
         let caller = row(&self.nodes, above);
         let (depth, last) = caller.map_or((0, 0), |row| (row.depth.saturating_add(1), row.below));
         let mut before = last;
@@ -152,7 +149,7 @@ impl<'r> Paths<'r> {
             return known;
         }
         self.texts.push(text.into());
-        let number = narrow(self.texts.len());
+        let number = row_number(self.texts.len());
         self.numbers.insert(text.into(), number);
         number
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::row_number;
 use traceloom_model::{
     Definitions, Feature, Flow, Note, Profile, ProfileId, Recording, SampleBatch, Sink, StackId,
     StringId,
@@ -88,7 +89,7 @@ impl StackSums {
         if *slot == 0 {
             let end = self.values.len() + self.width;
             self.values.resize(end, 0);
-            *slot = u32::try_from(end / self.width).unwrap_or(u32::MAX);
+            *slot = row_number(end / self.width);
         }
         let from = (*slot as usize - 1) * self.width;
         self.values

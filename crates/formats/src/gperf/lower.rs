@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::subslice;
 use traceloom_model::{
     AttrKeyId, Attribute, AttributeKey, BATCH_ROWS, Clock, Flow, Frame, FrameId, Function, Limits,
     Note, Order, PartId, Profile, SampleBatch, SampleRow, Sink, Stack, StackId, Tables, Unit,
@@ -190,7 +191,7 @@ impl HeldProfile {
         let named = self.scheme.java || !self.symbols.is_empty();
         // Callers' addresses are those of return: one before lies in the call.
         let before = |(depth, &pc): (usize, &u64)| pc.wrapping_sub(u64::from(depth > 0 && !named));
-        let pcs = rest.get(1..).unwrap_or(&[]).iter().enumerate().map(before);
+        let pcs = subslice(rest, 1..).iter().enumerate().map(before);
         self.addresses.extend(pcs);
         self.ends.push(self.addresses.len());
         self.values.extend(self.scheme.of_words(count).row);
@@ -277,9 +278,7 @@ impl HeldProfile {
     fn stack(&self, row: usize) -> &[u64] {
         let start = row.checked_sub(1).and_then(|row| self.ends.get(row));
         let end = self.ends.get(row).copied().unwrap_or(0);
-        self.addresses
-            .get(start.copied().unwrap_or(0)..end)
-            .unwrap_or(&[])
+        subslice(&self.addresses, start.copied().unwrap_or(0)..end)
     }
 
     /// Multiplies the last column.
@@ -355,17 +354,14 @@ impl HeldProfile {
                 }
             }
             let first = labels.partition_point(|label| label.0 < row);
-            let own = labels.get(first..).unwrap_or(&[]).iter();
+            let own = subslice(&labels, first..).iter();
             let own: Vec<Attribute> = own
                 .take_while(|label| label.0 == row)
                 .map(|label| label.1.clone())
                 .collect();
             batch.push(&SampleRow {
                 stack,
-                values: self
-                    .values
-                    .get(row * width..(row + 1) * width)
-                    .unwrap_or(&[]),
+                values: subslice(&self.values, row * width..(row + 1) * width),
                 time: None,
                 track: None,
                 span: None,

@@ -1,6 +1,7 @@
 //! The memory map at the end of a profile: `/proc/self/maps`, or the shorter form of other tools
 //! (SPEC.md §3).
 
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Mapping, MappingId, Tables};
 
 /// One mapped stretch of an object.
@@ -147,7 +148,7 @@ impl Maps {
             let (name, value) = text.split_at(at);
             let mut key = b"$".to_vec();
             key.extend_from_slice(name.trim_ascii());
-            let value = value.get(1..).unwrap_or(&[]).trim_ascii();
+            let value = subslice(value, 1..).trim_ascii();
             if key.len() > 1 && self.names.len() < 64 {
                 self.names.push((key, value.to_vec()));
             }
@@ -228,7 +229,7 @@ fn replaced(text: &[u8], name: &[u8], value: &[u8]) -> Vec<u8> {
         let (before, after) = rest.split_at(at);
         out.extend_from_slice(before);
         out.extend_from_slice(value);
-        rest = after.get(name.len()..).unwrap_or(&[]);
+        rest = subslice(after, name.len()..);
     }
     out.extend_from_slice(rest);
     out

@@ -1,5 +1,6 @@
 //! Bytes to records: lines, and the words of the CPU profile between them.
 
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Flow, Limit, Limits, Note};
 
 use super::record::Record;
@@ -206,7 +207,7 @@ impl Reader {
     ) -> Step {
         let mut at = 0;
         loop {
-            let window = chunk.bytes.get(at..).unwrap_or(&[]);
+            let window = subslice(chunk.bytes, at..);
             let offset = chunk.offset + at as u64;
             let more = |need| Step::More { consumed: at, need };
             let flow = match self.next(window, offset, chunk.eof) {

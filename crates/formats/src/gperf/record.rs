@@ -1,5 +1,7 @@
 //! A record: some words of the CPU profile, or a line.
 
+use traceloom_model::bounds::subslice;
+
 use super::heap::{Counts, HeapHeader};
 use super::maps::MappedRange;
 use super::symbols::AddressSymbol;
@@ -218,7 +220,7 @@ impl crate::Record for Record<'_> {
             } => show_header(*words, values, show),
             GperfContent::Words { values, .. } => {
                 show("count", Field::U64(values.first().copied().unwrap_or(0)));
-                show("pcs", Field::List(&numbers(values.get(2..).unwrap_or(&[]))));
+                show("pcs", Field::List(&numbers(subslice(values, 2..))));
             }
             GperfContent::Marker(marker) => show("marker", Field::Text(marker)),
             GperfContent::Heap(header) => {

@@ -1,5 +1,6 @@
 //! What the numbers of a profile mean (SPEC.md §4).
 
+use traceloom_model::bounds::saturated_i64;
 use traceloom_model::{Note, Profile, Tables, Unit, ValueType, ValueTypeId};
 
 use super::heap::{Counts, HeapHeader};
@@ -142,7 +143,7 @@ impl Scheme {
     }
 
     pub(super) fn of_words(&self, count: u64) -> SampleValues {
-        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let count = saturated_i64(count);
         SampleValues {
             row: vec![count, count.saturating_mul(self.period)],
             ..SampleValues::default()

@@ -1,5 +1,7 @@
 //! Lines of the text profiles: which line means what depends on the lines before it (SPEC.md §2).
 
+use traceloom_model::bounds::subslice;
+
 use super::heap::{self, Counts, HeapHeader};
 use super::maps::MappedRange;
 use super::record::{GperfContent, Record, SampleNumbers};
@@ -234,7 +236,7 @@ fn attribute(text: &[u8]) -> Option<GperfContent<'_>> {
     let (name, value) = text.split_at(at);
     let name = name.trim_ascii();
     let first = name.first().is_some_and(u8::is_ascii_alphabetic);
-    first.then(|| GperfContent::Attribute(name, value.get(1..).unwrap_or(&[]).trim_ascii()))
+    first.then(|| GperfContent::Attribute(name, subslice(value, 1..).trim_ascii()))
 }
 
 fn location(text: &[u8]) -> Option<GperfContent<'static>> {

@@ -1,5 +1,7 @@
 //! Waiting events, and what they say besides their times.
 
+use traceloom_model::bounds::{length_u32, saturated_u16, subslice};
+
 use super::mark::EventPosition;
 use super::names::DescriptionNumber;
 use super::record::{Attributes, Event};
@@ -70,11 +72,11 @@ impl Bodies {
         mark: EventPosition,
         described: DescriptionNumber,
     ) -> PendingEvent {
-        let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let length = |bytes: &[u8]| length_u32(bytes.len());
         let body = self.bytes.len();
         let mut description = 0;
         if described.number().is_none() {
-            description = u16::try_from(event.description.len()).unwrap_or(u16::MAX);
+            description = saturated_u16(event.description.len());
             self.bytes.extend_from_slice(event.description);
         }
         if !attributes.is_empty() {
@@ -101,9 +103,7 @@ impl Bodies {
     }
 
     fn bytes_of(&self, row: &PendingEvent) -> &[u8] {
-        self.bytes
-            .get(row.body..row.body + row.len())
-            .unwrap_or(&[])
+        subslice(&self.bytes, row.body..row.body + row.len())
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use traceloom_model::bounds::{in_memory, row_number};
 use traceloom_model::{ResourceId, SpanId, StringId, Track, TrackId, TrackKind};
 
 use super::bodies::Bodies;
@@ -64,7 +65,7 @@ impl LanedTrack {
         out: &mut PassOutput<'_>,
     ) -> Self {
         let mut line = Self::new(base.stream, base.within);
-        let number = usize::try_from(number).unwrap_or(usize::MAX);
+        let number = in_memory(number);
         let row = lane(number, Some(own), base.within, tracks);
         line.lanes.tracks.push(out.tables().new_track(row));
         line
@@ -187,7 +188,7 @@ fn lane(
         Some(own) => Track {
             kind: TrackKind::Lane,
             parent: Some(own),
-            lane: u32::try_from(number).unwrap_or(u32::MAX),
+            lane: row_number(number),
             id: within,
             name,
             resource: tracks.resource,

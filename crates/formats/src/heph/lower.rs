@@ -9,6 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::saturated_u32;
 use traceloom_model::{
     Attributes, Clock, Flow, Limit, Note, Order, Origin, PartId, Resource, ResourceId, Sink,
     SpanBatch, SpanRow, SpanStatus, Tables, TrackId, Wants,
@@ -188,11 +189,9 @@ impl Lowering<'_> {
     /// Pushes what no event from `block` on can enclose.
     #[inline(never)]
     fn settle(&mut self, block: u64) -> Flow {
-        let over = block.checked_sub(1).map(u32::try_from);
+        let over = block.checked_sub(1).map(saturated_u32);
         match (over, &mut self.run) {
-            (Some(over), Some(run)) => {
-                run.settle(over.unwrap_or(u32::MAX), Effort::Due, &mut self.out)
-            }
+            (Some(over), Some(run)) => run.settle(over, Effort::Due, &mut self.out),
             _ => Flow::Continue(()),
         }
     }
@@ -200,7 +199,7 @@ impl Lowering<'_> {
     #[inline(never)]
     fn relieve(&mut self) -> Flow {
         let block = (self.events - 1) >> self.shift;
-        let over = u32::try_from(block.saturating_sub(1)).unwrap_or(u32::MAX);
+        let over = saturated_u32(block.saturating_sub(1));
         match &mut self.run {
             Some(run) if run.waiting() > self.most || run.waiting_bytes() > MOST_BYTES => {
                 run.relieve(over, self.most, &mut self.out)

@@ -1,5 +1,6 @@
 //! Descriptions, attribute names and texts, each interned once.
 
+use traceloom_model::bounds::subslice;
 use traceloom_model::{
     AttrKeyId, Attribute, ElementType, Function, FunctionId, Limit, Limits, Note, StringId, Tables,
     Value,
@@ -191,7 +192,7 @@ impl LoweringTables {
             let Some(head) = expected.or_else(|| self.unexpected(place, bytes)) else {
                 return;
             };
-            let value = bytes.get(head.length..).unwrap_or(&[]);
+            let value = subslice(bytes, head.length..);
             let Some((value, rest)) = parse::value(head.type_byte, value) else {
                 return;
             };

@@ -1,5 +1,7 @@
 //! Nesting by containment of the events of one track (SPEC.md §6.11).
 
+use traceloom_model::bounds::row_number;
+
 use super::bodies::PendingEvent;
 use super::sorted;
 
@@ -152,7 +154,7 @@ impl EventNest {
             let outer = placed.get(within).copied().filter(|_| row.up > 0);
             let depth = outer.map_or(0, |outer| outer.depth + 1);
             // Before it begin those that enclose it, and of the rows before it those it does not enclose.
-            let number = u32::try_from(at + 1).unwrap_or(u32::MAX) - row.size + depth;
+            let number = row_number(at + 1) - row.size + depth;
             if let Some(place) = placed.get_mut(at) {
                 *place = Nesting {
                     row: at,

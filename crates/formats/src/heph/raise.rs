@@ -12,6 +12,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use traceloom_model::bounds::{saturated_u16, subslice};
 use traceloom_model::{
     Attribute, Clock, Definitions, ElementType, Flow, Note, Order, Recording, ResourceId, Sink,
     SpanBatch, SpanRow, StringId, Timestamp, TrackId, TrackKind, Value,
@@ -186,7 +187,7 @@ impl Writer<'_> {
                 substream,
                 start,
                 end,
-                description_length: u16::try_from(description.len()).unwrap_or(u16::MAX),
+                description_length: saturated_u16(description.len()),
                 description,
                 attributes: Attributes::default(),
                 undecoded: &[],
@@ -306,7 +307,7 @@ fn attribute(words: &Recording, name: &[u8], attribute: &Attribute, out: &mut Ve
             loop {
                 let part = cut(rest);
                 put(name, record::Value::Text(part), out);
-                rest = rest.get(part.len()..).unwrap_or(&[]);
+                rest = subslice(rest, part.len()..);
                 if rest.is_empty() {
                     break;
                 }
@@ -328,7 +329,7 @@ fn list(words: &Recording, name: &[u8], kind: ElementType, values: &[Value], out
             for value in values {
                 write::put_text(cut(&plain(words, value)), &mut bytes);
             }
-            let count = u16::try_from(values.len()).unwrap_or(u16::MAX);
+            let count = saturated_u16(values.len());
             put(name, record::Value::Texts(count, &bytes), out);
         }
     }

@@ -1,5 +1,6 @@
 //! The reader: packets one after the other, and what to do where there is none (SPEC.md §6).
 
+use traceloom_model::bounds::{in_memory, subslice};
 use traceloom_model::{Flow, Limit, Limits, Note};
 
 use super::counters::RunCounters;
@@ -48,7 +49,7 @@ impl Reader {
     pub fn read<V: Visit>(&mut self, chunk: Chunk<'_>, out: &mut V) -> Step {
         let mut at = 0;
         loop {
-            let rest = chunk.bytes.get(at..).unwrap_or(&[]);
+            let rest = subslice(chunk.bytes, at..);
             if rest.is_empty() {
                 if chunk.eof && self.finish(chunk.offset + at as u64, out).is_break() {
                     return Step::Stop;
@@ -123,7 +124,7 @@ impl Reader {
             Some(layout) => layout.description(),
             None => Layout::NoSubstream.description(),
         };
-        let size = usize::try_from(stated).unwrap_or(usize::MAX);
+        let size = in_memory(stated);
         if size < smallest {
             return self.lose(offset, 4, "a packet smaller than its fields");
         }

@@ -1,6 +1,7 @@
 //! Native records: a packet field by field, borrowed from the input (SPEC.md §1).
 
 use traceloom_model::Flow;
+use traceloom_model::bounds::saturated_i64;
 
 use super::parse::attribute;
 use crate::{Field, Opaque, Record};
@@ -218,7 +219,7 @@ impl Record for Metadata<'_> {
     }
 
     fn time_zero(&self) -> Option<i64> {
-        self.epoch().map(|ns| i64::try_from(ns).unwrap_or(i64::MAX))
+        self.epoch().map(saturated_i64)
     }
 }
 
@@ -276,9 +277,8 @@ impl Record for Event<'_> {
     }
 
     fn time(&self) -> Option<(i64, i64)> {
-        let saturate = |ns| i64::try_from(ns).unwrap_or(i64::MAX);
-        let start = saturate(self.start);
-        Some((start, saturate(self.end).max(start)))
+        let start = saturated_i64(self.start);
+        Some((start, saturated_i64(self.end).max(start)))
     }
 }
 

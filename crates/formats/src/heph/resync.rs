@@ -1,5 +1,6 @@
 //! Finding the next packet after damage (SPEC.md §6.7).
 
+use traceloom_model::bounds::{in_memory, subslice};
 use traceloom_model::{Limit, Limits};
 
 use super::parse::{self, find_magic};
@@ -72,7 +73,7 @@ impl ResyncScan {
         out: &mut V,
     ) -> Scanned {
         let Chunk { bytes, offset, eof } = window;
-        let mut at = usize::try_from(self.from.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let mut at = in_memory(self.from.saturating_sub(offset));
         let (end, need) = loop {
             let Some(found) = find_magic(bytes, at) else {
                 if eof {
@@ -120,7 +121,7 @@ fn emit<V: Visit>(
     let mut emitted = 0;
     while emitted < end {
         let into = (window.offset + emitted as u64 - start) % PIECE;
-        let length = usize::try_from(PIECE - into).unwrap_or(usize::MAX);
+        let length = in_memory(PIECE - into);
         let stop = end.min(emitted.saturating_add(length));
         if whole && stop - emitted < length {
             break;
@@ -166,7 +167,7 @@ fn verify(
     large: bool,
 ) -> CandidateVerdict {
     let none = CandidateVerdict::No { size: 0 };
-    let bytes = window.bytes.get(at..).unwrap_or(&[]);
+    let bytes = subslice(window.bytes, at..);
     let Some(&[a, b, c, d, size @ ..]) = bytes.first_chunk::<8>() else {
         return if window.eof {
             none
@@ -178,7 +179,7 @@ fn verify(
     if size < 10 || size > limits.of(Limit::Record) {
         return none;
     }
-    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    let size = in_memory(size);
     if size > SMALL && !large {
         return none;
     }

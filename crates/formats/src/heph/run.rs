@@ -317,8 +317,7 @@ impl RunState {
                 .held
                 .iter()
                 .map(|row| row.end)
-                .min()
-                .unwrap_or(u64::MAX)
+                .fold(u64::MAX, u64::min)
         };
         let by_zero = self
             .stream_of
@@ -393,8 +392,7 @@ impl RunState {
                     .held
                     .iter()
                     .map(|row| row.start)
-                    .min()
-                    .unwrap_or(u64::MAX);
+                    .fold(u64::MAX, u64::min);
                 let plain = after(TrackClass::Plain).min(held);
                 let thread = after(TrackClass::Runtime)
                     .min(after(TrackClass::Running))

@@ -2,6 +2,8 @@
 
 use std::cmp::Reverse;
 
+use traceloom_model::bounds::{in_memory, row_number};
+
 use super::bodies::PendingEvent;
 use super::nest::Nesting;
 
@@ -57,7 +59,7 @@ fn by_start(rows: &[PendingEvent]) -> Vec<Key> {
         .map(|(row, at)| (row.start - first) << bits | (mask - at))
         .collect();
     keys.sort_unstable();
-    let at = |key: &u64| usize::try_from(mask - (key & mask)).unwrap_or(usize::MAX);
+    let at = |key: &u64| in_memory(mask - (key & mask));
     let mut order: Vec<Key> = keys.iter().filter_map(|packed| key(at(packed))).collect();
     for equal in order.chunk_by_mut(|a, b| a.0 == b.0) {
         if equal.len() > 1 {
@@ -144,7 +146,7 @@ fn stack(order: &[Key], places: &mut Vec<Nesting>) -> u64 {
         }
         places.push(Nesting {
             row: at,
-            number: u32::try_from(place).unwrap_or(u32::MAX),
+            number: row_number(place),
             parent: inside.map(|inside| inside.number),
             root: inside.map_or(at, |inside| inside.root),
             depth: inside.map_or(0, |inside| inside.depth + 1),

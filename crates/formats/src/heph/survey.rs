@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::Flow;
+use traceloom_model::bounds::{row_number, saturated_u32};
 
 use super::actors;
 use super::record::{CounterCheck, Event, Metadata, Visit};
@@ -211,7 +212,7 @@ impl RunSurvey {
 
     #[inline(always)]
     fn look_at(&mut self, event: &Event<'_>) {
-        let block = u32::try_from(self.events >> self.shift).unwrap_or(u32::MAX);
+        let block = saturated_u32(self.events >> self.shift);
         self.events += 1;
         let Some(segment) = self.segments.last_mut() else {
             return;
@@ -263,7 +264,7 @@ impl RunSurvey {
                 .get(at % CLASSES.len())
                 .copied()
                 .unwrap_or(TrackClass::Plain);
-            let stream = u32::try_from(at / CLASSES.len()).unwrap_or(u32::MAX);
+            let stream = row_number(at / CLASSES.len());
             let start = std::mem::replace(start, u64::MAX);
             self.rows += usize::from(segment.horizon.add((stream, class), self.block, start));
         }

@@ -1,5 +1,7 @@
 //! Records to bytes.
 
+use traceloom_model::bounds::{length_u32, saturated_u16, subslice};
+
 use super::record::{Attribute, EVENT, Event, Layout, METADATA, Metadata, Value};
 
 /// Appends a metadata packet.
@@ -40,7 +42,7 @@ pub fn head(packet: &Event<'_>, out: &mut Vec<u8>) {
 
 /// Writes the length of the packet that began at `begin` into it.
 pub fn patch_size(begin: usize, out: &mut [u8]) {
-    let size = u32::try_from(out.len() - begin).unwrap_or(u32::MAX);
+    let size = length_u32(out.len() - begin);
     if let Some(slot) = out.get_mut(begin + 4..begin + 8) {
         slot.copy_from_slice(&size.to_be_bytes());
     }
@@ -56,9 +58,9 @@ pub fn put_attribute(attribute: &Attribute<'_>, out: &mut Vec<u8>) {
         Value::F64(value) => out.extend_from_slice(&value.to_be_bytes()),
         Value::Text(text) => put_text(text, out),
         Value::U64s(list) | Value::I64s(list) | Value::F64s(list) => {
-            let count = u16::try_from(list.len()).unwrap_or(u16::MAX);
+            let count = saturated_u16(list.len());
             out.extend_from_slice(&count.to_be_bytes());
-            out.extend_from_slice(list.get(..usize::from(count)).unwrap_or(&[]).as_flattened());
+            out.extend_from_slice(subslice(list, ..usize::from(count)).as_flattened());
         }
         Value::Texts(count, bytes) => {
             out.extend_from_slice(&count.to_be_bytes());
@@ -69,7 +71,7 @@ pub fn put_attribute(attribute: &Attribute<'_>, out: &mut Vec<u8>) {
 
 /// Appends a text with its length; at most 65,535 bytes of it.
 pub fn put_text(text: &[u8], out: &mut Vec<u8>) {
-    let length = u16::try_from(text.len()).unwrap_or(u16::MAX);
+    let length = saturated_u16(text.len());
     out.extend_from_slice(&length.to_be_bytes());
-    out.extend_from_slice(text.get(..usize::from(length)).unwrap_or(&[]));
+    out.extend_from_slice(subslice(text, ..usize::from(length)));
 }

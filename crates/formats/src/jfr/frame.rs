@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Flow, Limit, Limits, Note};
 
 use super::header::{HEADER, Header, MAGIC, begins_chunk, find_magic, is_cut_magic};
@@ -71,7 +72,7 @@ impl ChunkCutter {
     ) -> Step {
         let mut at = 0;
         loop {
-            let rest = window.bytes.get(at..).unwrap_or(&[]);
+            let rest = subslice(window.bytes, at..);
             let offset = window.offset + at as u64;
             if rest.is_empty() && window.eof {
                 return match self.end_stray(pieces) {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use traceloom_model::bounds::{row_number, subslice};
 use traceloom_model::{Limit, Limits};
 
 use super::scan::{Bad, Scan, Str};
@@ -81,7 +82,7 @@ impl<'a> MetadataEvent<'a> {
             }
             metadata.elements.push(MetadataElement {
                 tag: known.get(name).copied().unwrap_or(Tag::Other),
-                depth: u32::try_from(open.len()).unwrap_or(u32::MAX),
+                depth: row_number(open.len()),
                 name,
                 first,
                 count: metadata.attributes.len() - first,
@@ -94,7 +95,7 @@ impl<'a> MetadataEvent<'a> {
     /// Iterates over the attributes of an element, as string indices.
     pub(super) fn attributes(&self, element: &MetadataElement) -> &[(usize, usize)] {
         let end = element.first + element.count;
-        self.attributes.get(element.first..end).unwrap_or(&[])
+        subslice(&self.attributes, element.first..end)
     }
 
     /// Returns a string of the event's table.

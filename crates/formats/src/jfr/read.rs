@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Flow, Limits, Note};
 
 use super::event::Visit;
@@ -107,7 +108,7 @@ impl<V: Visit> PieceSink for ChunkRecordSink<'_, V> {
                 self.out.note(note)?;
             }
             let opaque = |from: usize, to: usize| {
-                Opaque::damage(offset + from as u64, bytes.get(from..to).unwrap_or(&[]))
+                Opaque::damage(offset + from as u64, subslice(bytes, from..to))
             };
             let (head, what) = match stretch {
                 &ChunkStretch::Event {

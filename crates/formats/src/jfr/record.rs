@@ -11,6 +11,7 @@ use super::value::{DecodedValue, Rules, SkippedValues, ValueVisitor};
 use super::walk::EventHead;
 use crate::{Field, Record};
 use traceloom_model::Limits;
+use traceloom_model::bounds::subslice;
 
 /// A chunk's header as a record.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +84,7 @@ pub(super) struct ChunkContext<'a> {
 
 impl<'a> ChunkContext<'a> {
     pub(super) fn body(&self, head: &EventHead) -> Scan<'a> {
-        let bytes = self.chunk.get(head.body..head.end).unwrap_or(&[]);
+        let bytes = subslice(self.chunk, head.body..head.end);
         Scan::new(bytes, self.header.compressed())
     }
 
@@ -240,8 +241,8 @@ impl<'a> ChunkPart<'a, '_> {
         }
         self.show_annotations(type_index, show);
         if used < self.head.end {
-            let extra = self.place.chunk.get(used..self.head.end);
-            show("extra", Field::Bytes(extra.unwrap_or(&[])));
+            let extra = subslice(self.place.chunk, used..self.head.end);
+            show("extra", Field::Bytes(extra));
         }
     }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use traceloom_model::Limit;
+use traceloom_model::bounds::subslice;
 
 use crate::wire::utf16_to_wtf8;
 
@@ -130,11 +131,11 @@ impl<'a> Scan<'a> {
     }
 
     pub(super) fn rest(&self) -> &'a [u8] {
-        self.bytes.get(self.at..).unwrap_or(&[])
+        subslice(self.bytes, self.at..)
     }
 
     pub(super) fn between(&self, from: usize, to: usize) -> &'a [u8] {
-        self.bytes.get(from..to).unwrap_or(&[])
+        subslice(self.bytes, from..to)
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Limit, Limits};
 
 use super::header::{HEADER, Header, RecordingExtent, begins_chunk, find_magic};
@@ -148,7 +149,7 @@ impl<'s> PartView<'s> {
             return Ok(None);
         };
         let window = self.at(at, size)?;
-        let event = window.bytes.get(..size).unwrap_or(&[]);
+        let event = subslice(window.bytes, ..size);
         let Some(head) = head(event, 0, compressed).filter(|head| head.type_id == METADATA) else {
             return Ok(None);
         };

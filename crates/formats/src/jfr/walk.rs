@@ -1,5 +1,6 @@
 //! Walking over a chunk's events, and finding the next one behind damage.
 
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Limit, Limits};
 
 use super::header::{HEADER, Header};
@@ -228,7 +229,7 @@ impl<'a, 's> EventWalk<'a, 's> {
     /// Returns the fields of an event, as a scan that ends where the event does.
     #[inline]
     pub(super) fn body(&self, head: &EventHead) -> Scan<'a> {
-        let bytes = self.chunk.get(head.body..head.end).unwrap_or(&[]);
+        let bytes = subslice(self.chunk, head.body..head.end);
         Scan::new(bytes, self.compressed)
     }
 

@@ -111,7 +111,8 @@ impl Screens {
         let Some(pid) = word(pid).and_then(|pid| pid.parse::<u64>().ok()) else {
             return;
         };
-        let command = words.get(command..).unwrap_or(&[]).join(" ");
+        let command: Vec<&str> = words.iter().copied().skip(command).collect();
+        let command = command.join(" ");
         let share = |at| word(at).and_then(|value| value.parse::<f64>().ok());
         let (cpu, mem) = (share(cpu), share(mem));
         let name = self.tables.string(&command);

@@ -1,5 +1,6 @@
 //! Lines to records; bad lines are named by number and left behind.
 
+use traceloom_model::bounds::{in_memory, subslice};
 use traceloom_model::{Flow, Limit, Limits};
 
 use super::record::Point;
@@ -68,9 +69,9 @@ impl Reader {
 
     /// Counts the line ends before `offset`, each once.
     fn count_to(&mut self, chunk: Chunk<'_>, offset: u64) -> u64 {
-        let place = |offset: u64| usize::try_from(offset - chunk.offset).unwrap_or(usize::MAX);
+        let place = |offset: u64| in_memory(offset - chunk.offset);
         let range = place(self.counted)..place(offset);
-        let bytes = chunk.bytes.get(range).unwrap_or(&[]);
+        let bytes = subslice(chunk.bytes, range);
         self.lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
         self.counted = offset;
         self.lines
@@ -79,7 +80,7 @@ impl Reader {
     /// Steps over the rest of a line above the limit; false when it goes on after the window.
     fn skip(&mut self, lines: &mut Lines<'_>, out: &mut dyn RecordSink) -> Result<bool, Step> {
         loop {
-            let rest = lines.chunk.bytes.get(lines.at..).unwrap_or(&[]);
+            let rest = subslice(lines.chunk.bytes, lines.at..);
             let window = rest.get(..PIECE).unwrap_or(rest);
             let end = memchr::memchr(b'\n', window);
             let piece = match end {

@@ -4,6 +4,8 @@
 //! whose predecessor is no backslash. A table lookup a byte finds it; keys and values are some ten bytes
 //! long, too short for a vector search to pay.
 
+use traceloom_model::bounds::subslice;
+
 use super::record::{Field, Point, Value};
 use super::{KEY_LIMIT, base64};
 
@@ -99,7 +101,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn slice(&self, start: usize, end: usize) -> &'a [u8] {
-        self.bytes.get(start..end).unwrap_or(&[])
+        subslice(self.bytes, start..end)
     }
 
     /// The class that ends the bytes: a line end at the end of the input, otherwise unknown.
@@ -117,7 +119,7 @@ impl<'a> Scanner<'a> {
     fn token(&mut self, ends: u8) -> Result<u8, ScanStop> {
         let start = self.at;
         loop {
-            let rest = self.bytes.get(self.at..).unwrap_or(&[]);
+            let rest = subslice(self.bytes, self.at..);
             let class_of = |byte: &u8| CLASS.get(usize::from(*byte)).copied().unwrap_or(0) & ends;
             let Some(length) = rest.iter().position(|byte| class_of(byte) != 0) else {
                 return self.end_class();
@@ -223,7 +225,7 @@ impl<'a> Scanner<'a> {
         let start = self.at + 1;
         let mut from = start;
         loop {
-            let rest = self.bytes.get(from..).unwrap_or(&[]);
+            let rest = subslice(self.bytes, from..);
             let Some(found) = memchr::memchr2(b'"', b'\\', rest) else {
                 return self.unbalanced();
             };
@@ -285,7 +287,7 @@ impl<'a> Scanner<'a> {
 
     #[inline]
     fn plain(&mut self) -> Result<Value<'a>, ScanStop> {
-        let rest = self.bytes.get(self.at..).unwrap_or(&[]);
+        let rest = subslice(self.bytes, self.at..);
         let ends = |byte: &u8| matches!(byte, b',' | b' ' | b'\n' | b'\r' | b']');
         let token = match rest.iter().position(ends) {
             Some(length) => rest.get(..length).unwrap_or(rest),

@@ -1,5 +1,6 @@
 //! Stacks of a dictionary to stacks of the model.
 
+use traceloom_model::bounds::{in_memory, saturated_u32, subslice};
 use traceloom_model::{
     Frame, FrameId, FrameKind, Function, FunctionId, Level, Mapping, MappingId, Stack, StackId,
     Tables,
@@ -25,10 +26,9 @@ const BUILD: [&[u8]; 3] = [
 ];
 
 fn narrow(value: u64) -> u32 {
-    match i64::try_from(value) {
-        Ok(value) => u32::try_from(value).unwrap_or(u32::MAX),
-        // A negative line.
-        Err(_) => 0,
+    match value.cast_signed().is_negative() {
+        true => 0,
+        false => saturated_u32(value),
     }
 }
 
@@ -95,7 +95,7 @@ impl Code {
             return None;
         };
         let mut stack = None;
-        let locations = dictionary.stack_locations.get(range.clone()).unwrap_or(&[]);
+        let locations = subslice(&dictionary.stack_locations, range.clone());
         for &location in locations.iter().rev() {
             for &frame in self.frames(dictionary, location, offset, tables, tally) {
                 stack = Some(tables.stack(Stack {
@@ -120,7 +120,7 @@ impl Code {
         tables: &mut Tables,
         tally: &mut CountedNotes,
     ) -> &[FrameId] {
-        let slot = usize::try_from(index).unwrap_or(usize::MAX);
+        let slot = in_memory(index);
         if !matches!(self.locations.get(slot), Some(Some(_))) {
             let frames = self.lower(dictionary, slot, offset, tables, tally);
             match self.locations.get_mut(slot) {
@@ -158,7 +158,7 @@ impl Code {
             kind,
             ..Frame::default()
         };
-        let lines = dictionary.lines.get(location.lines.clone()).unwrap_or(&[]);
+        let lines = subslice(&dictionary.lines, location.lines.clone());
         if lines.is_empty() {
             return [tables.frame(plain)].into();
         }

@@ -1,5 +1,6 @@
 //! Attributes: `KeyValue` and `AnyValue`, both ways (SPEC.md §3).
 
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Attribute, ElementType, Recording, Resource, StringId, Tables, Unit, Value};
 
 use crate::protobuf::{Wire, fields, put_bytes, put_double, put_tag};
@@ -264,7 +265,7 @@ fn put_int(out: &mut Vec<u8>, value: i64) {
 
 /// Reads a big-endian id; shorter ones are as if zeros stood before them.
 pub(super) fn id(bytes: &[u8]) -> u128 {
-    let last = bytes.get(bytes.len().saturating_sub(16)..).unwrap_or(&[]);
+    let last = subslice(bytes, bytes.len().saturating_sub(16)..);
     last.iter().fold(0, |id, &byte| id << 8 | u128::from(byte))
 }
 

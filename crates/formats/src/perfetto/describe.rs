@@ -1,5 +1,6 @@
 //! Facts of a track for which descriptors have no field, as words in its `description` (SPEC.md §4).
 
+use traceloom_model::bounds::saturated_u32;
 use traceloom_model::{Tables, Track, TrackKind, Unit};
 
 /// What a track is a line of.
@@ -47,10 +48,10 @@ impl TrackDescription {
                 "no process id" => said.no_pid = true,
                 _ => {
                     if let Some(lane) = number("lane ") {
-                        let lane = u32::try_from(lane).unwrap_or(u32::MAX);
+                        let lane = saturated_u32(lane);
                         said.kind = Some(TrackScope::Lane(lane));
                     } else if let Some(number) = number("overlap ") {
-                        let number = u32::try_from(number).unwrap_or(u32::MAX);
+                        let number = saturated_u32(number);
                         said.kind = Some(TrackScope::Overlap(number));
                     } else if let Some(id) = number("thread id ") {
                         said.thread_id = Some(Some(id));

@@ -1,5 +1,7 @@
 //! Packets and track events, decoded into borrowed fields (SPEC.md §1).
 
+use traceloom_model::bounds::saturated_u32;
+
 use crate::protobuf::{RawValue, fields, packed_fixed, packed_varints};
 
 /// Returns the packets of a trace, up to the first byte that is no field.
@@ -40,7 +42,7 @@ pub struct Packet<'a> {
 }
 
 pub(super) fn narrow(value: u64) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
+    saturated_u32(value)
 }
 
 impl<'a> Packet<'a> {

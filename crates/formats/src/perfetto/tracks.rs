@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::subslice;
 use traceloom_model::{
     Attribute, AttributeKey, Resource, ResourceId, Series, SeriesId, Tables, Track, TrackId,
     TrackKind, Unit, Value,
@@ -371,7 +372,7 @@ impl TrackTable {
 fn take_label(resource: &mut Resource, label: &[u8], tables: &mut Tables) {
     let split = label.iter().position(|&byte| byte == b'=');
     let (name, value) = match split.and_then(|at| label.split_at_checked(at)) {
-        Some((name, value)) => (name, value.get(1..).unwrap_or(&[])),
+        Some((name, value)) => (name, subslice(value, 1..)),
         None => (&b"label"[..], label),
     };
     let text = tables.bytes(value);

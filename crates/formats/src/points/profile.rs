@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use traceloom_model::Limits;
+use traceloom_model::bounds::saturated_i64;
 
 use super::Language;
 use super::sample::{self, Sample};
@@ -172,7 +173,7 @@ impl Profile {
             return vec![first];
         }
         let pieces = sample::write_pieces(&self.samples, limit);
-        let n_pieces = i64::try_from(pieces.len()).unwrap_or(i64::MAX);
+        let n_pieces = saturated_i64(pieces.len());
         let point = |(at, piece): (usize, Vec<u8>)| {
             let mut point = first.clone();
             if n_pieces > 1 {

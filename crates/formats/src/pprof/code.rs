@@ -1,5 +1,6 @@
 //! Mappings, functions, locations and stacks of a profile, in the model's tables.
 
+use traceloom_model::bounds::{in_memory, row_number, subslice};
 use traceloom_model::{
     Frame, FrameId, Function, FunctionId, Level, Limit, Limits, Mapping, MappingId, PathBatch,
     Spot, Stack, StackId, Tables,
@@ -174,7 +175,7 @@ impl<'a> Code<'a> {
         path: &mut PathBatch,
     ) {
         let (location_ids, _) = self.within_depth(location_ids, offset, tally);
-        let told = |&id: &u64| self.is_told(usize::try_from(id).unwrap_or(usize::MAX));
+        let told = |&id: &u64| self.is_told(in_memory(id));
         if location_ids.iter().all(told) {
             let sites = location_ids.iter();
             path.extend_sites(sites.map(|&id| u32::try_from(id).unwrap_or(UNKNOWN)));
@@ -215,7 +216,7 @@ impl<'a> Code<'a> {
     fn site(&self, id: u64, location: u32) -> usize {
         let rows = self.columns.location.len();
         let small = small_ids(rows);
-        let slot = usize::try_from(id).unwrap_or(usize::MAX);
+        let slot = in_memory(id);
         match location {
             UNKNOWN => small + rows,
             _ if slot < small => slot,
@@ -272,19 +273,19 @@ impl<'a> Code<'a> {
         let row = location as usize;
         let (mut from, mut count) = self.locations.get(row).copied().unwrap_or((0, 0));
         if count == 0 {
-            from = u32::try_from(self.frames.len()).unwrap_or(u32::MAX);
+            from = row_number(self.frames.len());
             let mut frames = std::mem::take(&mut self.frames);
             self.lower_location(location, strings, model, tally, |model, frame| {
                 frames.push(model.frame(frame));
             });
             self.frames = frames;
-            count = u32::try_from(self.frames.len() - from as usize).unwrap_or(u32::MAX);
+            count = row_number(self.frames.len() - from as usize);
             if let Some(entry) = self.locations.get_mut(row) {
                 *entry = (from, count);
             }
         }
         let from = from as usize;
-        self.frames.get(from..from + count as usize).unwrap_or(&[])
+        subslice(&self.frames, from..from + count as usize)
     }
 
     /// Shows the frames of the location in a row to `see`, the outermost first; there is at least one.
@@ -314,7 +315,7 @@ impl<'a> Code<'a> {
             }
         };
         let address = Some(location.address).filter(|&address| address != 0);
-        let lines = self.columns.lines.get(location.line.clone()).unwrap_or(&[]);
+        let lines = subslice(&self.columns.lines, location.line.clone());
         if lines.is_empty() {
             if address.is_none() {
                 tally.add(Level::Warn, "empty_location", 0, || {

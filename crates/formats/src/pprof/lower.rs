@@ -1,5 +1,6 @@
 //! A profile to the model.
 
+use traceloom_model::bounds::in_memory;
 use traceloom_model::{
     Clock, Flow, Level, Limits, Order, PathBatch, Profile, ProfileId, SampleBatch, SampleRow, Sink,
     StringId, Tables, ValueTypeId,
@@ -143,7 +144,7 @@ impl<'a> ProfileStrings<'a> {
         model: &mut Tables,
         tally: &mut CountedNotes,
     ) -> StringId {
-        let slot = usize::try_from(index).unwrap_or(usize::MAX);
+        let slot = in_memory(index);
         if let Some(&Some(id)) = self.ids.get(slot) {
             return id;
         }

@@ -1,5 +1,7 @@
 //! Native records: the fields of the message `Profile`, one after the other.
 
+use traceloom_model::bounds::subslice;
+
 use crate::protobuf::{FieldSpec as Spec, FieldType, Token, TokenIter, TokenValue, put_tokens};
 use crate::{Field, Record as Native};
 
@@ -36,7 +38,7 @@ impl Record<'_> {
             TokenValue::Varint(raw) => Field::U64(raw),
             TokenValue::Fixed64(raw) => Field::U64(u64::from_le_bytes(raw)),
             TokenValue::Fixed32(raw) => Field::U64(u64::from(u32::from_le_bytes(raw))),
-            TokenValue::Bytes(from, to) => Field::Bytes(self.bytes.get(from..to).unwrap_or(&[])),
+            TokenValue::Bytes(from, to) => Field::Bytes(subslice(self.bytes, from..to)),
             TokenValue::Packed(..) | TokenValue::PackedFixed(..) | TokenValue::Message(_) => {
                 Field::Null
             }
@@ -75,7 +77,7 @@ impl Record<'_> {
                     match token.value {
                         TokenValue::Varint(raw) => list.push(self.scalar(&spec.kind, raw)),
                         TokenValue::Packed(from, to) => {
-                            let run = self.numbers.get(from..to).unwrap_or(&[]);
+                            let run = subslice(self.numbers, from..to);
                             list.extend(run.iter().map(|&raw| self.scalar(&spec.kind, raw)));
                         }
                         _ => {}
@@ -153,14 +155,11 @@ impl Native for Record<'_> {
         match (&spec.kind, token.value) {
             (FieldType::Message(schema), _) => self.message(schema, content, show),
             (FieldType::Text, TokenValue::Bytes(from, to)) => {
-                show(
-                    "value",
-                    Field::Text(self.bytes.get(from..to).unwrap_or(&[])),
-                );
+                show("value", Field::Text(subslice(self.bytes, from..to)));
             }
             (kind, TokenValue::Varint(raw)) => show("value", self.scalar(kind, raw)),
             (kind, TokenValue::Packed(from, to)) => {
-                let run = self.numbers.get(from..to).unwrap_or(&[]);
+                let run = subslice(self.numbers, from..to);
                 let list: Vec<_> = run.iter().map(|&raw| self.scalar(kind, raw)).collect();
                 show("value", Field::List(&list));
             }

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Flow, Limit, Limits, Note};
 
 use super::record::ProtoField;
@@ -115,7 +116,7 @@ pub(crate) fn read(
 ) -> Step {
     let mut at = 0;
     loop {
-        let window = chunk.bytes.get(at..).unwrap_or(&[]);
+        let window = subslice(chunk.bytes, at..);
         let next = splitter.next(window, chunk.offset + at as u64, chunk.eof);
         let flow = match next {
             SplitStep::Need(need) => return Step::More { consumed: at, need },

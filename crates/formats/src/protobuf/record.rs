@@ -6,6 +6,8 @@ use std::ops::Range;
 
 use foldhash::fast::RandomState;
 
+use traceloom_model::bounds::subslice;
+
 use super::put::{put_tag, varint_len};
 use super::schema::FieldType;
 use super::split::FieldBytes as Split;
@@ -150,7 +152,7 @@ fn members<'a>(
         match token.value {
             TokenValue::Message(_) => values.push(PendingValue::Message(inner)),
             TokenValue::Packed(from, to) | TokenValue::PackedFixed(from, to) => {
-                let run = tokens.numbers.get(from..to).unwrap_or(&[]);
+                let run = subslice(&tokens.numbers, from..to);
                 values.extend(
                     run.iter()
                         .map(|&raw| PendingValue::Field(number(kind, raw))),
@@ -167,7 +169,7 @@ fn members<'a>(
                 )));
             }
             TokenValue::Bytes(from, to) => {
-                let bytes = bytes.get(from..to).unwrap_or(&[]);
+                let bytes = subslice(bytes, from..to);
                 values.push(PendingValue::Field(match kind {
                     Some(FieldType::Text) => Field::Text(bytes),
                     _ => Field::Bytes(bytes),
@@ -216,8 +218,8 @@ fn rise(
     for shown in level {
         fields.push(match &shown.what {
             RecordContent::Field(field) => field.clone(),
-            RecordContent::List(range) => Field::List(values.get(range.clone()).unwrap_or(&[])),
-            RecordContent::Map(range) => Field::Map(pairs.get(range.clone()).unwrap_or(&[])),
+            RecordContent::List(range) => Field::List(subslice(values, range.clone())),
+            RecordContent::Map(range) => Field::Map(subslice(pairs, range.clone())),
         });
     }
     if above.is_empty() {

@@ -1,5 +1,6 @@
 //! The fields of a message one after the other, and the way back into step after damage.
 
+use traceloom_model::bounds::{in_memory, subslice};
 use traceloom_model::{Flow, Limit, Limits, Note};
 
 use super::schema::{FieldSpec as Spec, FieldType, find};
@@ -138,7 +139,7 @@ impl FieldSplitter {
         let Some(&(_, end)) = self.around.last() else {
             return self.next(window, offset, eof);
         };
-        let left = usize::try_from(end - offset).unwrap_or(usize::MAX);
+        let left = in_memory(end - offset);
         let (inner, whole) = match window.get(..left) {
             Some(inner) => (inner, true),
             None => (window, eof),
@@ -276,7 +277,7 @@ impl FieldSplitter {
             fields: self.fields(),
             ..self.root
         };
-        let found = (from..end).find(|&at| in_step(window.get(at..).unwrap_or(&[]), schema));
+        let found = (from..end).find(|&at| in_step(subslice(window, at..), schema));
         let cut = found.unwrap_or(end);
         let bytes = window.get(..cut).unwrap_or(window);
         let over = found.is_some() || (eof && cut == window.len());
@@ -413,7 +414,7 @@ pub(crate) fn in_step(bytes: &[u8], schema: MessageSchema) -> bool {
                 return false;
             }
         }
-        rest = rest.get(end..).unwrap_or(&[]);
+        rest = subslice(rest, end..);
     }
     solid
 }
@@ -481,7 +482,7 @@ pub(crate) fn each(
     let whole = each_window(pull, 1, |chunk| {
         let mut at = 0;
         let need = loop {
-            let window = chunk.bytes.get(at..).unwrap_or(&[]);
+            let window = subslice(chunk.bytes, at..);
             let offset = chunk.offset + at as u64;
             if offset >= until {
                 is_past = true;

@@ -1,5 +1,7 @@
 //! A field of any message, taken apart into tokens: what records show and write back.
 
+use traceloom_model::bounds::subslice;
+
 use super::put::{put_bytes, put_tag, varint_len};
 use super::schema::{FieldSpec, FieldType, find};
 use super::wire::{Wire, delimited, packed, padded, skip, tag, varint};
@@ -125,7 +127,7 @@ impl Tokens {
                 }
                 Wire::Fixed64 | Wire::Fixed32 => {
                     let next = skip(bytes, at, wire).ok_or_else(|| bad("fixed value", at))?;
-                    let raw = bytes.get(at..next).unwrap_or(&[]);
+                    let raw = subslice(bytes, at..next);
                     value = match (raw.first_chunk::<8>(), raw.first_chunk::<4>()) {
                         (Some(&eight), _) => TokenValue::Fixed64(eight),
                         (None, Some(&four)) => TokenValue::Fixed32(four),
@@ -207,7 +209,7 @@ impl Tokens {
     }
 
     fn see(&mut self, bytes: &[u8], from: usize, to: usize) {
-        self.padded |= padded(bytes.get(from..to).unwrap_or(&[]));
+        self.padded |= padded(subslice(bytes, from..to));
     }
 }
 
@@ -240,17 +242,17 @@ fn put_token<'t>(
             out.extend(value);
         }
         TokenValue::Bytes(from, to) => {
-            put_bytes(out, token.number, bytes.get(from..to).unwrap_or(&[]));
+            put_bytes(out, token.number, subslice(bytes, from..to));
         }
         TokenValue::Packed(from, to) => {
-            let values = numbers.get(from..to).unwrap_or(&[]);
+            let values = subslice(numbers, from..to);
             let len = values.iter().map(|&value| varint_len(value)).sum();
             put_tag(out, token.number, Wire::Len);
             put_leb128(out, len);
             values.iter().for_each(|&value| put_leb128(out, value));
         }
         TokenValue::PackedFixed(from, to) => {
-            let values = numbers.get(from..to).unwrap_or(&[]);
+            let values = subslice(numbers, from..to);
             put_tag(out, token.number, Wire::Len);
             put_leb128(out, values.len() as u64 * 8);
             values

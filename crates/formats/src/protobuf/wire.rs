@@ -1,5 +1,7 @@
 //! The wire format of Protocol Buffers: varints and fields, without messages.
 
+use traceloom_model::bounds::subslice;
+
 /// What follows a tag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wire {
@@ -147,7 +149,7 @@ fn all_fit(mut bytes: &[u8]) -> bool {
         let Some((_, len)) = varint_bytewise(bytes) else {
             return false;
         };
-        bytes = bytes.get(len..).unwrap_or(&[]);
+        bytes = subslice(bytes, len..);
     }
     true
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::row_number;
 use traceloom_model::{
     Attribute, FunctionId, Level, Limit, Limits, Link, LinkBatch, SpanBatch, SpanId, SpanRow,
     SpanStatus, StringId, Tables, Timestamp, TrackId, ValueTypeId,
@@ -284,7 +285,7 @@ impl Slices {
         self.spans.push(&SpanRow {
             id,
             parent,
-            depth: u32::try_from(rows.len()).unwrap_or(u32::MAX),
+            depth: row_number(rows.len()),
             track: line.track,
             function: open.function,
             kind: open.kind,

@@ -1,5 +1,7 @@
 //! Rows of spans that wait, such as their attributes or the bytes written of them: bounded by what is alive.
 
+use traceloom_model::bounds::subslice;
+
 /// Rows of any number for each span that waits, such as its attributes: one table, so that none of them has an
 /// allocation of its own.
 #[derive(Debug)]
@@ -86,7 +88,7 @@ impl<T: Clone> Stash<T> {
     /// Returns the rows of a place.
     #[inline]
     pub(crate) fn of(&self, place: Stashed) -> &[T] {
-        self.rows.get(place.range()).unwrap_or(&[])
+        subslice(&self.rows, place.range())
     }
 
     /// Lends the rows of a place.

@@ -1,5 +1,6 @@
 //! Profiles to samples and spans.
 
+use traceloom_model::bounds::row_number;
 use traceloom_model::{
     BATCH_ROWS, Clock, Flow, Frame, FrameId, Function, FunctionId, Limits, Order, Profile,
     SampleBatch, SampleRow, Sink, SpanBatch, SpanId, SpanRow, SpanStatus, Stack, StackId, Tables,
@@ -359,7 +360,7 @@ fn close(
     };
     spans.push(&SpanRow {
         parent: open.last().map(|(id, ..)| *id),
-        depth: u32::try_from(open.len()).unwrap_or(u32::MAX),
+        depth: row_number(open.len()),
         status,
         entry: open.is_empty(),
         ..SpanRow::call(id, track, function, start, end)

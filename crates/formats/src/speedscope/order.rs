@@ -1,5 +1,7 @@
 //! Spans of a track in the order in which they begin, callers before what they called.
 
+use traceloom_model::bounds::row_number;
+
 use super::places::SpanNumbers;
 use super::spans::FrameSpans;
 use crate::spans::by_start::ByStart;
@@ -7,7 +9,7 @@ use crate::spans::by_start::ByStart;
 /// Returns the places of spans by their start, of those that begin together as they nest. `numbers` knows no span,
 /// neither before nor after.
 pub(super) fn order(spans: &FrameSpans, numbers: &mut SpanNumbers) -> Vec<u32> {
-    let count = u32::try_from(spans.len()).unwrap_or(u32::MAX);
+    let count = row_number(spans.len());
     let mut by_start = ByStart::default();
     // What begins together stays in the order in which it ended.
     let places = by_start.order(|| {
@@ -40,7 +42,7 @@ struct SameStartOrder {
 impl SameStartOrder {
     /// Puts callers first, of siblings those that ended first.
     fn order(&mut self, run: &mut [u32], spans: &FrameSpans, numbers: &mut SpanNumbers) {
-        let count = u32::try_from(run.len()).unwrap_or(u32::MAX);
+        let count = row_number(run.len());
         let span = |at: usize| spans.get(*run.get(at)? as usize);
         for at in 0..run.len() {
             if let Some(span) = span(at) {

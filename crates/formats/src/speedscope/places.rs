@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::SpanId;
+use traceloom_model::bounds::in_memory;
 
 use super::spans::FrameSpans;
 
@@ -30,7 +31,7 @@ impl SpanNumbers {
             .unwrap_or(0)
             .saturating_sub(first)
             .saturating_add(1);
-        let near = usize::try_from(span).unwrap_or(usize::MAX);
+        let near = in_memory(span);
         Self {
             first,
             near: vec![NONE; near.min(spans.len().saturating_mul(4))],

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::row_number;
 use traceloom_model::{
     Asks, Clock, Definitions, Flow, FrameId, FunctionId, Merge, Note, Order, ProfileId, Recording,
     SampleBatch, Scope, Sink, SpanBatch, StackId, StringId, Timestamp, TrackId, Unit,
@@ -87,7 +88,7 @@ impl SpanFunctions {
         if self.numbers.len() <= at {
             self.numbers.resize(at + 1, None);
         }
-        let number = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        let number = row_number(self.rows.len());
         self.rows.push(id);
         if let Some(slot) = self.numbers.get_mut(at) {
             *slot = Some(number);
@@ -112,7 +113,7 @@ impl SharedFrames {
         if let Some(&known) = self.known.get(&row) {
             return known;
         }
-        let number = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        let number = row_number(self.rows.len());
         self.rows.push(row.clone());
         self.known.insert(row, number);
         number

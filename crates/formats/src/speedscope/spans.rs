@@ -1,5 +1,6 @@
 //! The spans of a track, kept until the tables in front of them are known.
 
+use traceloom_model::bounds::saturated_i64;
 use traceloom_model::{SpanId, Timestamp};
 
 use super::pieces::ChunkedList;
@@ -78,7 +79,7 @@ impl FrameSpans {
 
     #[inline(never)]
     fn widen(&mut self, span: FrameSpan) -> PackedSpan {
-        let place = Timestamp::try_from(self.wide.len()).unwrap_or(Timestamp::MAX);
+        let place = saturated_i64(self.wide.len());
         self.wide.push(span);
         PackedSpan {
             start: place,

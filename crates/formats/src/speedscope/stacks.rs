@@ -1,5 +1,6 @@
 //! Stacks as lists of frame numbers.
 
+use traceloom_model::bounds::subslice;
 use traceloom_model::{FrameId, Recording, StackId};
 
 use crate::text::scalars;
@@ -37,8 +38,7 @@ impl StackWriter {
             found = self.remember(stack, tables, number);
         }
         let Some((from, to)) = found else { return };
-        let text = self.text.get(from as usize..to as usize);
-        out.extend_from_slice(text.unwrap_or(&[]));
+        out.extend_from_slice(subslice(&self.text, from as usize..to as usize));
     }
 
     #[inline]

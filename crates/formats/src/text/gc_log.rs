@@ -3,6 +3,7 @@
 //! Unified logging (JDK 9 and later) writes a line when a pause has ended, the form before it stamps
 //! the begin.
 
+use traceloom_model::bounds::saturated_i64;
 use traceloom_model::{
     Attribute, Clock, CounterBatch, EventBatch, EventRow, EventType, EventTypeId, Flow, Limits,
     Note, Order, Series, SeriesId, Sink, Tables, Unit, Value,
@@ -212,7 +213,7 @@ impl CollectionLog {
             return;
         }
         let stamp = read.stamp.saturating_mul(1_000_000);
-        let duration = i64::try_from(read.duration).unwrap_or(i64::MAX);
+        let duration = saturated_i64(read.duration);
         let (start, end) = if read.at_begin {
             (stamp, stamp.saturating_add(duration))
         } else {

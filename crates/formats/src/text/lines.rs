@@ -1,6 +1,7 @@
 //! Lines of text formats: found chunk by chunk, of any length.
 
 use memchr::memchr;
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Flow, Limit, Limits, Note};
 
 use crate::codec::each_window;
@@ -73,7 +74,7 @@ impl LineSplitter {
             (start, searched) if start == offset => searched.min(window.len()),
             _ => 0,
         };
-        let found = memchr(b'\n', window.get(from..).unwrap_or(&[])).map(|at| from + at);
+        let found = memchr(b'\n', subslice(window, from..)).map(|at| from + at);
         let length = found.map_or(window.len(), |at| at + 1);
         if length > self.limit {
             self.long = Some((offset, 0));
@@ -94,7 +95,7 @@ impl LineSplitter {
         LineStep::Line(Line {
             offset,
             text,
-            end: line.get(text.len()..).unwrap_or(&[]),
+            end: subslice(line, text.len()..),
         })
     }
 
@@ -139,7 +140,7 @@ pub(crate) fn read(
 ) -> Step {
     let mut at = 0;
     loop {
-        let window = chunk.bytes.get(at..).unwrap_or(&[]);
+        let window = subslice(chunk.bytes, at..);
         let flow = match lines.next(window, chunk.offset + at as u64, chunk.eof) {
             LineStep::Need(need) => return Step::More { consumed: at, need },
             LineStep::End => {
@@ -194,7 +195,7 @@ pub(crate) fn each(
     each_window(pull, 1, |chunk| {
         let mut at = 0;
         let need = loop {
-            let window = chunk.bytes.get(at..).unwrap_or(&[]);
+            let window = subslice(chunk.bytes, at..);
             let flow = match lines.next(window, chunk.offset + at as u64, chunk.eof) {
                 LineStep::Line(line) => {
                     at += line.len();

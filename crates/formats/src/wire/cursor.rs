@@ -1,5 +1,7 @@
 //! A borrowing cursor that knows its absolute offset and never panics.
 
+use traceloom_model::bounds::subslice;
+
 use crate::Error;
 
 /// Reads integers, strings and slices from a window of the input.
@@ -51,14 +53,14 @@ impl<'a> Cursor<'a> {
     #[must_use]
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
-        self.bytes.get(self.at..).unwrap_or(&[])
+        subslice(self.bytes, self.at..)
     }
 
     /// Returns the bytes between two positions of the window.
     #[must_use]
     #[inline]
     pub fn slice(&self, from: usize, to: usize) -> &'a [u8] {
-        self.bytes.get(from..to).unwrap_or(&[])
+        subslice(self.bytes, from..to)
     }
 
     /// Returns true if the window is used up.

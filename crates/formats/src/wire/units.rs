@@ -1,5 +1,6 @@
 //! The loop of readers of whole units: whole units out, torn tails and damage kept.
 
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Flow, Note};
 
 use crate::wire::Cursor;
@@ -112,7 +113,7 @@ impl Skip {
             while self.scanned < reach {
                 // The first byte of the damage was tried already.
                 let first = self.skipped == 0 && self.scanned == 0 && !self.tries_again;
-                let at = rest.get(self.scanned..).unwrap_or(&[]);
+                let at = subslice(rest, self.scanned..);
                 let offset = cursor.offset() + self.scanned as u64;
                 match sync(at, offset) {
                     Sync::Hit if !first => {
@@ -130,7 +131,7 @@ impl Skip {
             if !whole {
                 return Passed::Need(need.unwrap_or(PIECE).max(rest.len() + 1));
             }
-            let bytes = rest.get(..self.scanned).unwrap_or(&[]);
+            let bytes = subslice(rest, ..self.scanned);
             if !bytes.is_empty() {
                 let record = Opaque::damage(cursor.offset(), bytes);
                 cursor.seek(cursor.position() + bytes.len());

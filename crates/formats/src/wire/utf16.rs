@@ -82,7 +82,7 @@ impl<'a> Utf16<'a> {
         out
     }
 
-    /// Appends what [`Self::encode_wtf8`] gives.
+    /// Appends what [`Self::encode_wtf8`] returns.
     #[inline]
     pub fn put_encoded(text: &[u8], out: &mut Vec<u8>) {
         let rest = put_ascii(text, out);
@@ -91,6 +91,7 @@ impl<'a> Utf16<'a> {
         }
     }
 
+    /// Appends text that is not ASCII throughout, and may hold surrogates or be no UTF-8.
     fn put_mixed(text: &[u8], out: &mut Vec<u8>) {
         let mut rest = text;
         while !rest.is_empty() {
@@ -152,7 +153,7 @@ fn put_ascii<'t>(text: &'t [u8], out: &mut Vec<u8>) -> &'t [u8] {
     rest
 }
 
-/// Puts a zero before each of eight bytes: one instruction where it has a number of rounds that is known.
+/// Puts a zero before each of eight bytes. The number of rounds is fixed, so that the loop becomes one instruction.
 #[inline]
 fn widened(word: u64) -> [u8; 16] {
     let mut out = [0; 16];

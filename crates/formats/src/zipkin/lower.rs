@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::row_number;
 use traceloom_model::{
     Attribute, BATCH_ROWS, Clock, EventBatch, EventRow, EventType, EventTypeId, Flow, Function,
     Level, Order, Resource, ResourceId, Sink, SpanBatch, SpanContext, SpanId, SpanRow, SpanStatus,
@@ -196,7 +197,7 @@ impl Processes {
                 _ => resource.attributes.extend(attribute(&key, member, tables)),
             }
         }
-        let number = u32::try_from(self.resources.len()).unwrap_or(u32::MAX);
+        let number = row_number(self.resources.len());
         self.resources.push(tables.resource(resource));
         self.by_endpoint.insert(spelt.to_vec(), number);
         number

@@ -3,6 +3,7 @@
 //! Zorka gives registered tag numbers meanings of its own, so a tag here is a number and nothing else.
 //! Nothing recurses: values nest as deep as their bytes allow.
 
+use traceloom_model::bounds::{in_memory, subslice};
 use traceloom_model::{Limit, Limits};
 
 /// Why an item cannot be read.
@@ -200,7 +201,7 @@ impl<'a> Cbor<'a> {
     #[must_use]
     #[inline]
     pub fn since(&self, from: usize) -> &'a [u8] {
-        self.bytes.get(from..self.at).unwrap_or(&[])
+        subslice(self.bytes, from..self.at)
     }
 
     /// Returns the next byte without taking it.
@@ -260,7 +261,7 @@ impl<'a> Cbor<'a> {
     /// `Short` when the window holds fewer.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], CborFault> {
-        let rest = self.bytes.get(self.at..).unwrap_or(&[]);
+        let rest = subslice(self.bytes, self.at..);
         match rest.first_chunk::<N>() {
             Some(array) => {
                 self.at += N;
@@ -388,7 +389,7 @@ impl<'a> Cbor<'a> {
     /// Steps over `len` bytes of a string.
     #[inline]
     fn string(&mut self, len: u64) -> Result<&'a [u8], CborFault> {
-        let wanted = usize::try_from(len).unwrap_or(usize::MAX);
+        let wanted = in_memory(len);
         if wanted > self.bounds.string {
             return Err(CborFault::Limit("limit_string"));
         }

@@ -2,6 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Attribute, Exception as ModelException, Flow, Note, PartId, ResourceId};
 
 use super::cbor::CborValue;
@@ -371,7 +372,7 @@ impl Lowering<'_, '_> {
         else {
             return;
         };
-        let lowered = lowered.get(before..).unwrap_or(&[]);
+        let lowered = subslice(lowered, before..);
         let mut raw = Vec::new();
         for ((_, value), lowered) in attributes.pairs().zip(lowered) {
             let text = match value {

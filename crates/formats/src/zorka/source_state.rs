@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::{row_number, saturated_i64};
 use traceloom_model::{
     AttrKeyId, Attribute, Flow, Limit, Limits, Note, Origin, Resource, ResourceId, Sink, SpanBatch,
     SpanRow, StringId, Tables, Track, TrackId, Unit, Value as ModelValue, ValueType, ValueTypeId,
@@ -166,19 +167,17 @@ impl<'s> SourceState<'s> {
             parent.id
         });
         let failed = frame.failed | self.flagged(frame);
-        let calls = frame
-            .calls
-            .map(|calls| (self.calls, i64::try_from(calls).unwrap_or(i64::MAX)));
+        let calls = frame.calls.map(|calls| (self.calls, saturated_i64(calls)));
         let mark = frame.mark.as_deref();
         let row = SpanRow {
             id: frame.id,
             parent,
-            depth: u32::try_from(around.len()).unwrap_or(u32::MAX),
+            depth: row_number(around.len()),
             track,
             function: frame.method,
             kind: mark.and_then(|mark| mark.kind),
             start,
-            end: start.saturating_add(i64::try_from(duration).unwrap_or(i64::MAX)),
+            end: start.saturating_add(saturated_i64(duration)),
             status: frame.status(ended, failed),
             entry: root || mark.is_some(),
             counters: calls.as_slice(),

@@ -1,5 +1,6 @@
 //! Statistics per method: the seed leaves them to the collector (SPEC.md §4.1).
 
+use traceloom_model::bounds::saturated_i64;
 use traceloom_model::{
     BATCH_ROWS, Frame, FunctionId, Merge, Profile, SampleBatch, SampleRow, Scope, Stack, Tables,
     Unit, ValueType,
@@ -33,8 +34,8 @@ impl Statistics {
         let Some(slot) = self.rows.get_mut(index) else {
             return;
         };
-        let duration = i64::try_from(duration).unwrap_or(i64::MAX);
-        let own = i64::try_from(own).unwrap_or(i64::MAX);
+        let duration = saturated_i64(duration);
+        let own = saturated_i64(own);
         let row = slot.get_or_insert(MethodStatistics {
             records: 0,
             errors: 0,

@@ -3,6 +3,7 @@
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Flow, Limit, Limits};
 
 use crate::{Chunk, Field, Opaque, Reader, Record, RecordSink, Step, damage, warn};
@@ -68,7 +69,7 @@ fn inflate(data: &[u8], size: usize) -> Result<Vec<u8>, &'static str> {
     let flags = TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
     let (mut taken, mut written) = (0, 0);
     loop {
-        let rest = data.get(taken..).unwrap_or(&[]);
+        let rest = subslice(data, taken..);
         let (status, read, wrote) = decompress(&mut state, rest, &mut plain, written, flags);
         taken += read;
         written += wrote;
@@ -241,7 +242,7 @@ impl StoreReader {
                 }
                 _ => {
                     // At most one byte of a damaged run is looked at again with the next window.
-                    let window = rest.get(1..).unwrap_or(&[]);
+                    let window = subslice(rest, 1..);
                     let next = window.windows(4).position(|four| four == BLOCK);
                     let until = match next {
                         Some(found) => found + 1,
@@ -305,7 +306,7 @@ impl StoreReader {
             return Ok(0);
         }
         let offset = chunk.offset + at as u64;
-        let bytes = chunk.bytes.get(at..at + len).unwrap_or(&[]);
+        let bytes = subslice(chunk.bytes, at..at + len);
         let last = ended && len == until;
         self.lost += len as u64;
         if out.piece(&Opaque::damage(offset, bytes)).is_break() {

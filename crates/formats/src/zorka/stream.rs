@@ -1,5 +1,6 @@
 //! A stream of items with what surrounds them: nesting, damage, notes (SPEC.md §1.5, §8).
 
+use traceloom_model::bounds::{in_memory, subslice};
 use traceloom_model::{Flow, Level, Limit, Limits, Note};
 
 use super::cbor::{Bounds, Cbor, CborFault};
@@ -173,7 +174,7 @@ impl Reader {
                     }
                     let record = Record {
                         offset,
-                        bytes: bytes.get(at..end).unwrap_or(&[]),
+                        bytes: subslice(bytes, at..end),
                         canonical: cbor.canonical() && !matches!(item, Item::Unknown),
                         item,
                         base: self.base.as_ref(),
@@ -321,11 +322,11 @@ impl Reader {
         let found = self.damage.clone()?;
         let bytes = chunk.bytes;
         let from = *at;
-        let past = usize::try_from(found.past.saturating_sub(chunk.offset)).unwrap_or(usize::MAX);
+        let past = in_memory(found.past.saturating_sub(chunk.offset));
         let mut to = from.max(past.min(bytes.len()));
         let mut synced = false;
         while to < bytes.len() && to - from < PIECE {
-            let rest = bytes.get(to..).unwrap_or(&[]);
+            let rest = subslice(bytes, to..);
             if rest.len() < PATTERN && !chunk.eof {
                 break;
             }
@@ -347,7 +348,7 @@ impl Reader {
         }
         let record = Record {
             offset: chunk.offset + from as u64,
-            bytes: bytes.get(from..to).unwrap_or(&[]),
+            bytes: subslice(bytes, from..to),
             canonical: false,
             item: &Item::Damage,
             base: None,

@@ -6,6 +6,8 @@ use std::io::{self, BufReader, Read};
 use flate2::bufread::DeflateDecoder;
 use flate2::{Crc, CrcReader};
 
+use traceloom_model::bounds::subslice;
+
 use super::{MemberFault, Unzipped};
 use crate::intake::Intake;
 use crate::spool::{Spool, SpoolReader};
@@ -129,7 +131,7 @@ fn find(archive: &Spool, from: u64, marks: &[[u8; 4]]) -> io::Result<Option<u64>
             return Ok(None);
         }
         have += len;
-        let bytes = window.get(..have).unwrap_or(&[]);
+        let bytes = subslice(&window, ..have);
         let hit = |four: &[u8]| marks.iter().any(|mark| mark == four);
         if let Some(hit) = bytes.windows(4).position(hit) {
             return Ok(Some(at + hit as u64));

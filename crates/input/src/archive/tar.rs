@@ -6,6 +6,7 @@
 use std::io;
 
 use traceloom_formats::damage;
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Level, Note};
 
 use super::Unzipped;
@@ -256,7 +257,7 @@ fn pax(records: &[u8]) -> Extension {
             Some((key, _)) if key.starts_with("GNU.sparse.") => found.sparse = true,
             _ => {}
         }
-        rest = rest.get(length..).unwrap_or(&[]);
+        rest = subslice(rest, length..);
     }
     found
 }

@@ -3,6 +3,7 @@
 use traceloom_formats::PROTOCOLS;
 use traceloom_formats::protocol::{Assemble, CaptureRules, Entry, Identity};
 use traceloom_log::{Position, Record};
+use traceloom_model::bounds::length_u32;
 
 use super::posts::{Receipt, SENDERS, is_posts};
 use super::upload::{REPEAT, UPLOAD};
@@ -140,7 +141,7 @@ impl CaptureBuilder {
             if is_new {
                 self.parts.resize_with(part + 1, Default::default);
             }
-            let length = u32::try_from(record.bytes.len()).unwrap_or(u32::MAX);
+            let length = length_u32(record.bytes.len());
             if let Some(part) = self.parts.get_mut(part) {
                 part.pieces.push((place, length));
                 part.n_bytes += u64::from(length);

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use traceloom_log::Snapshot;
 use traceloom_log::disk::{Disk, File};
+use traceloom_model::bounds::in_memory;
 
 use super::{ChunkRef, ReaderLease};
 
@@ -69,7 +70,7 @@ impl CapturedBytes {
             return file.map_or(Ok(0), |file| file.read_at(buffer, offset));
         }
         let chunk = self.chunk((place & !IN_CHUNK) >> OFFSET)?;
-        let from = usize::try_from(offset).unwrap_or(usize::MAX);
+        let from = in_memory(offset);
         let rest = chunk.get(from..).unwrap_or_default();
         let length = rest.len().min(buffer.len());
         if let (Some(to), Some(from)) = (buffer.get_mut(..length), rest.get(..length)) {

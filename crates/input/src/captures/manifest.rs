@@ -2,6 +2,7 @@
 
 use traceloom_formats::protocol::Identity;
 use traceloom_log::Position;
+use traceloom_model::bounds::row_number;
 
 use super::{CaptureId, ChunkRef, ContentHash};
 
@@ -217,7 +218,7 @@ impl ManifestBytes {
     }
 
     fn count(&mut self, n: usize) {
-        self.int(u32::try_from(n).unwrap_or(u32::MAX));
+        self.int(row_number(n));
     }
 
     fn long(&mut self, value: u64) {

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use traceloom_formats::{Pull, SlicePull, damage, info};
 use traceloom_model::Note;
+use traceloom_model::bounds::subslice;
 
 use crate::intake::Intake;
 use crate::layers::{Ending, Wrapper};
@@ -126,7 +127,7 @@ impl StoredBytes {
             };
             match reader.read(window) {
                 Ok(0) => break,
-                Ok(got) => head.extend_from_slice(window.get(..got).unwrap_or(&[])),
+                Ok(got) => head.extend_from_slice(subslice(window, ..got)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // A file of which nothing can be read is no input.
                 Err(error) if head.is_empty() && error.raw_os_error().is_some() => {

@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 
 use traceloom_formats::{Chunk, Error as FormatError, Pull};
+use traceloom_model::bounds::subslice;
 
 use super::StoredBytes;
 
@@ -77,7 +78,7 @@ impl Pull for GrowingWindow<'_> {
         if !self.eof && self.filled - self.start < READ_AHEAD / 4 {
             self.fill((READ_AHEAD / 4).max(need))?;
         }
-        let bytes = self.buffer.get(self.start..self.filled).unwrap_or(&[]);
+        let bytes = subslice(&self.buffer, self.start..self.filled);
         Ok(Chunk {
             bytes,
             offset: self.offset,

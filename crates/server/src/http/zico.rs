@@ -14,6 +14,8 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use serde_json::{Map, Value, json};
 
+use traceloom_model::bounds::in_memory;
+
 use super::body::receive;
 use super::failure::{Failure, refused};
 use super::views::lines;
@@ -182,9 +184,7 @@ impl Query {
             }
             Some(value) => value.as_i64().map(Some).ok_or(name),
         };
-        let count = |name| {
-            Ok::<_, &'static str>(number(name)?.map(|n| usize::try_from(n).unwrap_or(usize::MAX)))
-        };
+        let count = |name| Ok::<_, &'static str>(number(name)?.map(in_memory));
         let order_by = text("order-by")?.unwrap_or_else(|| "tst".to_owned());
         if !["tst", "duration", "calls", "recs", "errors"].contains(&&*order_by) {
             return Err("order-by");

@@ -6,6 +6,7 @@ use std::time::Duration;
 use traceloom_input::captures::{
     CaptureFacts, CaptureId, ContentHash, Event, FactsCatalog, FactsRow, Manifest, SealReason,
 };
+use traceloom_model::bounds::saturated_i64;
 
 use super::{Audited, SealLog, Sealer};
 use crate::Error;
@@ -140,7 +141,7 @@ fn repair(rows: &mut [(CaptureId, RetentionRow)], now_ns: i64) {
 }
 
 fn nanoseconds(time: Duration) -> i64 {
-    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
+    saturated_i64(time.as_nanos())
 }
 
 impl Sealer {

@@ -8,6 +8,7 @@ use traceloom_input::captures::{
     CHUNK_BYTES, CapturedBytes, ChunkEncoder, ChunkRef, ContentHash, Event, Manifest, UnsealedPart,
 };
 use traceloom_log::disk::{Disk, File};
+use traceloom_model::bounds::{in_memory, length_u32};
 
 use super::{SealFailure, SealLog, Sealer, failed};
 use crate::facts::SealedRevision;
@@ -166,7 +167,7 @@ impl<'d> ChunkWriter<'d> {
                 .read_exact_at(&mut read, start)
                 .map_err(|error| failed("cannot read the log", &error))?;
             for &(place, length) in run {
-                let from = usize::try_from(place - start).unwrap_or(usize::MAX);
+                let from = in_memory(place - start);
                 let piece = read.get(from..).unwrap_or_default();
                 let mut piece = piece.get(..length as usize).unwrap_or(piece);
                 while !piece.is_empty() {
@@ -196,7 +197,7 @@ impl<'d> ChunkWriter<'d> {
         }
         let mut chunk = ChunkRef {
             hash,
-            n_bytes: u32::try_from(decoded.len()).unwrap_or(u32::MAX),
+            n_bytes: length_u32(decoded.len()),
             n_stored: 0,
         };
         let name = chunk.file_name();
@@ -210,7 +211,8 @@ impl<'d> ChunkWriter<'d> {
                 encoded.len() as u64
             }
         };
-        chunk.n_stored = u32::try_from(n_stored).unwrap_or(u32::MAX);
+        chunk.n_stored = u32::try_from(n_stored)
+            .map_err(|error| failed("a stored chunk is too long", &io::Error::other(error)))?;
         self.written.insert(hash, chunk);
         Ok(chunk)
     }

@@ -1,8 +1,9 @@
-//! The sink that sees when what ran.
+//! The sink that collects when each path of calls ran.
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::{row_number, subslice};
 use traceloom_model::{
     Asks, Clock, Definitions, Flow, FunctionId, Merge, Note, Order, ProfileId, Recording,
     SampleBatch, Scope, Sink, SpanBatch, SpanId, StackId, StringId, Timestamp, TrackId, Wants,
@@ -27,7 +28,7 @@ struct RunningCall {
     function: Option<FunctionId>,
 }
 
-/// Samples of one value, by stack; none where a value says nothing over time.
+/// Samples of one value, by stack.
 #[derive(Debug)]
 struct StackTimes {
     measure: Measure,
@@ -35,10 +36,10 @@ struct StackTimes {
     grid: Grid,
 }
 
-/// Keeps when each path of a recording ran.
+/// Collects when each path of a recording ran.
 ///
-/// Memory is the values of stretches, and the spans of the calls that are open; of readers that declare no order, 48
-/// bytes for each span. Async tracks are left out, as trees leave them out.
+/// It holds the values of stretches and the spans of open calls. Of a reader that declares no order it holds every
+/// span, in 48 bytes each. Async tracks are left out, as in trees.
 #[derive(Debug)]
 pub struct OverTimeCollector {
     wanted: Vec<String>,
@@ -50,6 +51,7 @@ pub struct OverTimeCollector {
     arena: Arena,
     calls: Grid,
     open: HashMap<TrackId, Vec<RunningCall>, RandomState>,
+    /// `None` for a profile whose values do not add up over time.
     samples: HashMap<ProfileId, Option<StackTimes>, RandomState>,
     /// Samples of profiles that are not defined yet.
     early: Vec<SampleBatch>,
@@ -74,7 +76,7 @@ impl OverTimeCollector {
         }
     }
 
-    /// Adds what came to what is known of other recordings, by measure. Recordings of another clock stay out.
+    /// Adds the values to those of earlier recordings of the same measure. A recording of another clock is left out.
     pub fn finish(mut self, all: &mut Vec<OverTime>) {
         for (track, spans) in std::mem::take(&mut self.open) {
             self.settle(track, &spans);
@@ -86,36 +88,31 @@ impl OverTimeCollector {
         if self.wanted.is_empty() || self.wanted.contains(&wall.name) {
             self.add(all, (wall, false), &self.calls, &self.arena, |node| node);
         }
-        let dimensions = if self.lines {
-            &[false, true][..]
-        } else {
-            &[false]
-        };
-        let times = self.samples.values().flatten();
-        for (times, &is_line) in
-            times.flat_map(|times| dimensions.iter().map(move |of| (times, of)))
-        {
-            let mut arena = Arena::new();
-            let mut stacks = GroundStacks::new(&self.tables, Arena::child, false);
-            stacks.key = if is_line { key_of_line } else { key_of_frame };
-            let cells = times.grid.cells();
-            let mut nodes: HashMap<u32, u32, RandomState> = HashMap::default();
-            for ((.., stack), _) in cells {
-                let stack_of = (stack != NONE).then(|| StackId::new(stack));
-                let node = nodes.entry(stack);
-                node.or_insert_with(|| stacks.node(&mut arena, ROOT, stack_of));
+        for times in self.samples.values().flatten() {
+            self.add_samples(all, times, false);
+            if self.lines {
+                self.add_samples(all, times, true);
             }
-            let node = |stack| nodes.get(&stack).copied().unwrap_or(ROOT);
-            self.add(
-                all,
-                (times.measure.clone(), is_line),
-                &times.grid,
-                &arena,
-                node,
-            );
         }
     }
 
+    /// Adds the samples of a value, by functions or by lines of functions.
+    fn add_samples(&self, all: &mut Vec<OverTime>, times: &StackTimes, by_lines: bool) {
+        let mut arena = Arena::new();
+        let mut stacks = GroundStacks::new(&self.tables, Arena::child, false);
+        stacks.key = if by_lines { key_of_line } else { key_of_frame };
+        let mut nodes: HashMap<u32, u32, RandomState> = HashMap::default();
+        for ((.., stack), _) in times.grid.cells() {
+            let stack_of = (stack != NONE).then(|| StackId::new(stack));
+            let node = nodes.entry(stack);
+            node.or_insert_with(|| stacks.node(&mut arena, ROOT, stack_of));
+        }
+        let node = |stack| nodes.get(&stack).copied().unwrap_or(ROOT);
+        let of = (times.measure.clone(), by_lines);
+        self.add(all, of, &times.grid, &arena, node);
+    }
+
+    /// Adds the values of a grid, whose rows belong to nodes of `arena`.
     fn add(
         &self,
         all: &mut Vec<OverTime>,
@@ -141,8 +138,7 @@ impl OverTimeCollector {
         // Callees have greater numbers than their callers.
         let mut paths = vec![NONE; arena.len()];
         for number in 1..arena.len() {
-            let number_ = u32::try_from(number).unwrap_or(NONE);
-            let row = arena.node(number_);
+            let row = arena.node(row_number(number));
             let caller = paths.get(row.parent as usize).copied().unwrap_or(NONE);
             let path = into.path(caller, symbol_of_key(&self.tables, row.key));
             if let Some(slot) = paths.get_mut(number) {
@@ -182,7 +178,7 @@ impl OverTimeCollector {
             }
         };
         let mut nodes = vec![ROOT; spans.len()];
-        // Where the callees of each span lie.
+        // Start and end of each callee, by its caller.
         let mut callees: Vec<(usize, Timestamp, Timestamp)> = Vec::new();
         for &at in order.iter().rev() {
             let Some(span) = spans.get(at) else { continue };
@@ -200,7 +196,7 @@ impl OverTimeCollector {
         callees.sort_unstable();
         for (at, (span, &node)) in spans.iter().zip(&nodes).enumerate() {
             let first = callees.partition_point(|&(parent, ..)| parent < at);
-            let own = callees.get(first..).unwrap_or(&[]).iter();
+            let own = subslice(&callees, first..).iter();
             let mut reached = span.start;
             for &(_, start, end) in own.take_while(|&&(parent, ..)| parent == at) {
                 let until = start.min(span.end);

@@ -1,4 +1,4 @@
-//! When the nodes of a tree ran: what each came to by itself in equal stretches of time, by thread.
+//! When the nodes of a tree ran: their own values in equal stretches of time, by thread.
 
 mod collect;
 mod grid;
@@ -15,7 +15,7 @@ use super::{CallTree, Dimension, Measure, Node, Symbol, SymbolInterner};
 /// No caller.
 const NONE: u32 = u32::MAX;
 
-/// What a node came to by itself in one stretch of time.
+/// The own value of a node in one stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeStretch {
     /// The stretch: its number since time zero.
@@ -32,11 +32,11 @@ pub struct NodeStretch {
 
 /// Own values of paths over time, of one measure.
 ///
-/// Time is divided into stretches that are as short as a page can hold. A call is counted where it began; its time lies
-/// where it passed.
+/// Time is divided into stretches that are as short as a page can hold. A call is counted in the stretch in which it
+/// began; its time belongs to the stretches in which it passed.
 #[derive(Clone, Debug)]
 pub struct OverTime {
-    /// What the values are; told by the names of profiles, as long as no view says more.
+    /// What the values are, under the name that the profile gives them.
     pub measure: Measure,
     /// Frames stand for lines, as in a tree that [`CallTree::has_lines`].
     pub lines: bool,
@@ -84,7 +84,7 @@ impl OverTime {
         u32::try_from(at).unwrap_or(NONE)
     }
 
-    /// Nanoseconds of a stretch.
+    /// Returns the length of a stretch in nanoseconds.
     #[must_use]
     pub fn step(&self) -> i64 {
         self.grid.step()
@@ -109,13 +109,13 @@ impl OverTime {
             Dimension::Method,
         )?;
         let mut values: Vec<NodeStretch> = Vec::new();
-        for ((stretch, thread, path), came) in self.grid.cells() {
+        for ((stretch, thread, path), value) in self.grid.cells() {
             values.push(NodeStretch {
                 stretch,
                 thread,
                 node: *places.get(path as usize)?,
-                own: came.own,
-                count: came.count,
+                own: value.own,
+                count: value.count,
             });
         }
         values.sort_unstable_by_key(|one| (one.stretch, one.thread, one.node));
@@ -160,7 +160,7 @@ fn places(
         };
         let symbol = (*named.get(symbol as usize)?)?;
         let around = tree.nodes.get(above as usize);
-        // What calls its own class is one frame with it.
+        // A class that calls itself is one frame.
         let is_same =
             dimension != Dimension::Method && around.is_some_and(|node| node.symbol.0 == symbol);
         places.push(match is_same {

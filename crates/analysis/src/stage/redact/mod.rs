@@ -1,5 +1,7 @@
 //! Captures that can be shared: what tells who and where becomes a pseudonym.
 
+use traceloom_model::bounds::subslice;
+
 mod pseudonym;
 mod sql;
 #[cfg(test)]
@@ -150,7 +152,7 @@ impl Redaction {
         while from < word.len() {
             // Sixteen parts are more than a host name has; a longer word is tried in pieces.
             let first = cuts.partition_point(|&cut| cut <= from);
-            let ends = cuts.get(first..).unwrap_or(&[]).iter().take(32);
+            let ends = subslice(&cuts, first..).iter().take(32);
             let is_known = |end: &&usize| {
                 let part = lower.get(from..**end);
                 part.is_some_and(|part| self.hosts.contains(part))

@@ -1,5 +1,6 @@
 //! What a call's row says, as counters and attributes of the model (§5.2).
 
+use traceloom_model::bounds::saturated_i64;
 use traceloom_model::{
     Attribute, ElementType, Merge, Scope, Tables, Unit, Value, ValueType, ValueTypeId,
 };
@@ -42,19 +43,18 @@ impl Counters {
     /// Puts the counters that the row's format has into `out`.
     pub(super) fn of(&self, row: &Row<'_>, version: u8, out: &mut Vec<(ValueTypeId, i64)>) {
         out.clear();
-        let long = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let ns = |ms: i64| ms.saturating_mul(1_000_000);
         let values = [
             i64::from(row.calls),
             i64::from(row.logs_written),
-            long(row.logs_generated()),
+            saturated_i64(row.logs_generated()),
             ns(row.cpu_time()),
             ns(row.wait_time()),
-            long(row.memory_used),
-            long(row.file_read),
-            long(row.file_written),
-            long(row.net_read),
-            long(row.net_written),
+            saturated_i64(row.memory_used),
+            saturated_i64(row.file_read),
+            saturated_i64(row.file_written),
+            saturated_i64(row.net_read),
+            saturated_i64(row.net_written),
             i64::from(row.transactions),
             ns(i64::from(row.queue_wait)),
         ];

@@ -181,12 +181,9 @@ impl File<'_> {
         each: &mut dyn FnMut(ParsedRow<'_>),
     ) -> Result<bool, Error> {
         let SharedRows { rows, seen } = state;
-        let part = u32::try_from(self.part).unwrap_or(u32::MAX);
+        let part = PartId::nth(self.part);
         let mut note = |note: Note| {
-            notes.push(Note {
-                part: PartId(part),
-                ..note
-            });
+            notes.push(Note { part, ..note });
         };
         let chunk = self.pull.pull(self.consumed, self.need)?;
         self.need = 1;
@@ -257,7 +254,7 @@ impl File<'_> {
                 thread,
                 version,
                 names,
-                part,
+                part: part.0,
                 offset,
                 bytes: cursor.slice(start, cursor.position()),
             });

@@ -1,5 +1,6 @@
 //! Events as trees: a stack for each thread, across blocks and files (§6).
 
+use traceloom_model::bounds::row_number;
 use traceloom_model::{Attribute, SpanRow, SpanStatus, StringId, Value};
 
 use super::output::STEPS;
@@ -148,7 +149,7 @@ impl Walk<'_, '_, '_> {
         let row = SpanRow {
             id: frame.id,
             parent: thread.frames.last().map(|parent| parent.id),
-            depth: u32::try_from(thread.frames.len()).unwrap_or(u32::MAX),
+            depth: row_number(thread.frames.len()),
             track: thread.track,
             function: Some(function),
             kind: None,

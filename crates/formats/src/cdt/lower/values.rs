@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::in_memory;
 use traceloom_model::{Limits, Note, PartId, StringId, Tables};
 
 use crate::cdt::text;
@@ -201,7 +202,7 @@ impl<'s> Values<'s> {
                 .map_err(|error| fail(error.to_string()))?;
             open.at = chunk.offset;
             open.consumed = 0;
-            let ahead = usize::try_from(offset - chunk.offset).unwrap_or(usize::MAX);
+            let ahead = in_memory(offset - chunk.offset);
             let Some(bytes) = chunk.bytes.get(ahead..).filter(|bytes| !bytes.is_empty()) else {
                 if chunk.eof {
                     return Err(fail(format!(

@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::saturated_i32;
 use traceloom_model::{AttrKeyId, StringId};
 
 use super::ms;
@@ -172,7 +173,7 @@ impl ProcessStreams {
         records.push(start.to_be_bytes().to_vec());
         let mut clock = start;
         for &(start, end) in pauses {
-            let delta = i32::try_from(end - clock).unwrap_or(i32::MAX);
+            let delta = saturated_i32(end - clock);
             clock += i64::from(delta);
             let delay = u32::try_from(end - start).unwrap_or(0);
             let mut record = Vec::new();

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use traceloom_model::bounds::row_number;
+
 use super::{BLACKLISTED, REJECTED, SUCCEEDED, code};
 use crate::cdt::tcp::{Granted, Handle, LONGEST_FIELD, put_field};
 use crate::wire::Cursor;
@@ -164,7 +166,7 @@ impl Agent {
                         rotation_size: cursor.i64_be("rotation size")?,
                         sequence: cursor.u32_be("sequence")?,
                     };
-                    let stream = u32::try_from(self.handles.len()).unwrap_or(u32::MAX);
+                    let stream = row_number(self.handles.len());
                     self.handles.push(handle);
                     Reply::Opened { stream, granted }
                 }

@@ -3,6 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
+use traceloom_model::bounds::{row_number, subslice};
+
 use super::{ACCEPTED, BLACKLISTED, LEGACY_VERSION, REJECTED, Request, VERSION};
 use crate::cdt::tcp::{DIAGNOSTICS, Granted, Handle};
 use crate::codec::protocol::CommandRefusal;
@@ -207,7 +209,7 @@ impl Collector {
                 Err(error) => self.end(true, Closed::Protocol(error)),
             }
             if let Some(Owed::Close { reject: true, .. }) = self.owed.back() {
-                let unread = window.get(start..).unwrap_or(&[]);
+                let unread = subslice(window, start..);
                 receiver.unread(unread.get(..LONGEST_UNREAD).unwrap_or(unread));
             }
         }
@@ -323,7 +325,7 @@ impl Collector {
         else {
             return;
         };
-        let stream = u32::try_from(self.n_units.len()).unwrap_or(u32::MAX);
+        let stream = row_number(self.n_units.len());
         let open = OpenStream {
             stream,
             name,

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use traceloom_model::bounds::subslice;
+
 use super::{Command, Handle, LONGEST_FIELD, VERSIONS};
 use crate::Error;
 use crate::wire::Cursor;
@@ -84,7 +86,7 @@ impl Handles {
         }
         let window = cursor.slice(start + DATA_HEAD, end + behind.min(DATA_HEAD));
         let begins = |&at: &usize| {
-            let at = window.get(at..).unwrap_or(&[]);
+            let at = subslice(window, at..);
             at.first() == Some(&0x02) && self.is_data(at)
         };
         if let Some(length) = (0..data.len()).find(begins) {

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Limit, Limits, Note};
 
 use super::handles::Handles;
@@ -72,7 +73,7 @@ fn skip(
         let places = from..chunk.bytes.len();
         let mut hit = None;
         for at in places {
-            let bytes = chunk.bytes.get(at..).unwrap_or(&[]);
+            let bytes = subslice(chunk.bytes, at..);
             match streams.handles.sync(bytes, chunk.eof) {
                 Sync::Hit => hit = Some(at),
                 Sync::Need(_) if !chunk.eof => {}

@@ -3,6 +3,8 @@
 //! Records of streams refer to each other by offset. Data lost from the middle of a stream would move all
 //! that follows, so the bytes of a damaged command are given to its stream in the length it had.
 
+use traceloom_model::bounds::subslice;
+
 use super::Handle;
 use super::LONGEST_FIELD;
 use super::handles::{DATA_HEAD, Handles, STREAMS, is_one_edit};
@@ -106,7 +108,7 @@ fn ends(stretch: &[u8]) -> impl Iterator<Item = usize> + '_ {
     let small = |byte: &&u8| matches!(byte, 0x00 | 0x11);
     let run = stretch.iter().rev().take_while(small).count();
     let flush = stretch.len() - run;
-    let flush = stretch.get(flush..).unwrap_or(&[]);
+    let flush = subslice(stretch, flush..);
     let flush = flush.iter().position(|&byte| byte == 0x11);
     let flush = flush.map(|at| run - at);
     flush.into_iter().chain(0..=run.min(64))

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::{row_number, saturated_i64};
 use traceloom_model::{Flow, Level, Limit, Limits, Note, Timestamp};
 
 use super::names;
@@ -128,7 +129,7 @@ impl<'a> SpanHead<'a> {
 
 /// Returns a time of the protocol in the model's range.
 pub(super) fn time(nanos: u64) -> Timestamp {
-    Timestamp::try_from(nanos).unwrap_or(Timestamp::MAX)
+    saturated_i64(nanos)
 }
 
 /// Reads a part but for what its spans say beside ids, times and threads; none when the taker of notes broke.
@@ -172,7 +173,7 @@ pub(super) fn survey(
             let thread = match (head.thread, head.thread_name) {
                 (None, b"") => 0,
                 (id, name) => {
-                    let next = u32::try_from(threads.len() + 1).unwrap_or(u32::MAX);
+                    let next = row_number(threads.len() + 1);
                     *threads.entry((id, name.to_vec())).or_insert(next)
                 }
             };
@@ -244,7 +245,7 @@ impl Processes {
         if spans.is_empty() && events.is_empty() {
             return;
         }
-        let next = u32::try_from(self.bodies.len()).unwrap_or(u32::MAX);
+        let next = row_number(self.bodies.len());
         let number = *self.numbers.entry(body).or_insert_with_key(|body| {
             self.bodies.push(body.clone());
             next

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use traceloom_model::bounds::saturated_i64;
 use traceloom_model::{EventRow, Recording, Unit, Value};
 
 use super::float;
@@ -176,7 +177,7 @@ impl<'r> EventsByType<'r> {
 
     pub(crate) fn count(&self, name: &str) -> i64 {
         let count = self.rows.get(name).map_or(0, Vec::len);
-        i64::try_from(count).unwrap_or(i64::MAX)
+        saturated_i64(count)
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
@@ -194,7 +195,7 @@ impl<'r> EventsByType<'r> {
     pub(crate) fn number(&self, row: &EventRow<'r>, key: &str) -> Option<f64> {
         match self.value(row, key)? {
             Value::I64(value) => Some(float(*value)),
-            Value::U64(value) => Some(float(i64::try_from(*value).unwrap_or(i64::MAX))),
+            Value::U64(value) => Some(float(saturated_i64(*value))),
             Value::F64(value) => Some(*value),
             _ => None,
         }

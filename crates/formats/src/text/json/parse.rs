@@ -1,5 +1,6 @@
 //! Bytes to a table of values, in one pass.
 
+use traceloom_model::bounds::{length_u32, subslice};
 use traceloom_model::{Limit, Limits};
 
 use super::value::{Kind, Value};
@@ -47,9 +48,7 @@ impl<'a> Document<'a> {
     /// Texts above 4 GiB are cut there. Linear in time; memory is about 28 bytes a value.
     #[must_use]
     pub fn parse(bytes: &'a [u8], limits: &Limits) -> Self {
-        let cut = bytes
-            .get(..usize::try_from(u32::MAX).unwrap_or(usize::MAX))
-            .unwrap_or(bytes);
+        let cut = bytes.get(..u32::MAX as usize).unwrap_or(bytes);
         let mut parser = JsonParser {
             bytes: cut,
             at: 0,
@@ -104,7 +103,7 @@ struct JsonParser<'a> {
 }
 
 fn short(at: usize) -> u32 {
-    u32::try_from(at).unwrap_or(u32::MAX)
+    length_u32(at)
 }
 
 impl JsonParser<'_> {
@@ -326,7 +325,7 @@ impl JsonParser<'_> {
     }
 
     fn token_end(&self) -> usize {
-        let rest = self.bytes.get(self.at..).unwrap_or(&[]);
+        let rest = subslice(self.bytes, self.at..);
         let is_token =
             |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
         self.at + rest.iter().take_while(|byte| is_token(byte)).count()
@@ -334,7 +333,7 @@ impl JsonParser<'_> {
 
     fn number(&mut self) {
         let end = self.token_end();
-        let token = self.bytes.get(self.at..end).unwrap_or(&[]);
+        let token = subslice(self.bytes, self.at..end);
         if !is_number(token) {
             return self.skip("bad_number", "expected a number");
         }
@@ -344,7 +343,7 @@ impl JsonParser<'_> {
 
     fn word(&mut self) {
         let end = self.token_end();
-        let kind = match self.bytes.get(self.at..end).unwrap_or(&[]) {
+        let kind = match subslice(self.bytes, self.at..end) {
             b"true" => Kind::True,
             b"false" => Kind::False,
             b"null" => Kind::Null,
@@ -362,7 +361,7 @@ fn is_number(token: &[u8]) -> bool {
             .iter()
             .take_while(|byte| byte.is_ascii_digit())
             .count();
-        *token = token.get(n..).unwrap_or(&[]);
+        *token = subslice(token, n..);
         n > 0
     }
     let mut rest = token.strip_prefix(b"-").unwrap_or(token);

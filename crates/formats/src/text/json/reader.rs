@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Flow, Limits};
 
 use super::{Document, Kind, Value};
@@ -58,7 +59,7 @@ impl JsonReader {
         let mut at = 0;
         loop {
             let rest = Chunk {
-                bytes: chunk.bytes.get(at..).unwrap_or(&[]),
+                bytes: subslice(chunk.bytes, at..),
                 offset: chunk.offset + at as u64,
                 eof: chunk.eof,
             };
@@ -82,7 +83,7 @@ impl JsonReader {
             self.records(chunk, root, end, out)?;
         }
         let start = if document.root().is_some() { end } else { 0 };
-        let rest = chunk.bytes.get(start..).unwrap_or(&[]);
+        let rest = subslice(chunk.bytes, start..);
         if rest.is_empty() {
             return ControlFlow::Continue(0);
         }
@@ -113,7 +114,7 @@ impl JsonReader {
         let text = |from: usize, to: usize, first: bool| TextStretch {
             kind: self.layout.document,
             offset: chunk.offset + from as u64,
-            bytes: chunk.bytes.get(from..to).unwrap_or(&[]),
+            bytes: subslice(chunk.bytes, from..to),
             value: first.then_some(root),
             time: time.filter(|_| first),
         };
@@ -127,7 +128,7 @@ impl JsonReader {
             out.record(&TextStretch {
                 kind,
                 offset: chunk.offset + value.start() as u64,
-                bytes: chunk.bytes.get(value.start()..value.end()).unwrap_or(&[]),
+                bytes: subslice(chunk.bytes, value.start()..value.end()),
                 value: Some(value),
                 time: None,
             })?;
@@ -157,7 +158,7 @@ impl Reader for JsonReader {
 }
 
 fn after_space(bytes: &[u8], from: usize) -> usize {
-    let rest = bytes.get(from..).unwrap_or(&[]);
+    let rest = subslice(bytes, from..);
     from + rest
         .iter()
         .take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use traceloom_model::bounds::subslice;
+
 /// Resolves the escapes between the quotes of a string.
 ///
 /// An unpaired surrogate becomes its three-byte form, an unknown escape stays as it is written.
@@ -49,13 +51,13 @@ fn unicode<'r>(after: &'r [u8], out: &mut Vec<u8>) -> &'r [u8] {
         out.extend(b"\\u");
         return after;
     };
-    let rest = after.get(4..).unwrap_or(&[]);
+    let rest = subslice(after, 4..);
     if (0xd800..0xdc00).contains(&unit)
         && let Some(low) = rest.strip_prefix(b"\\u").and_then(hex4)
         && (0xdc00..0xe000).contains(&low)
     {
         push_code(0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00), out);
-        return rest.get(6..).unwrap_or(&[]);
+        return subslice(rest, 6..);
     }
     push_code(unit, out);
     rest

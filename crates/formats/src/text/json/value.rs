@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use traceloom_model::bounds::subslice;
+
 use super::parse::{Document, JsonNode};
 use super::text::unescape;
 
@@ -72,7 +74,7 @@ impl<'d> Value<'d> {
     }
 
     fn slice(self, start: usize, end: usize) -> &'d [u8] {
-        self.document.bytes.get(start..end).unwrap_or(&[])
+        subslice(self.document.bytes, start..end)
     }
 
     /// Returns its key in the enclosing object.

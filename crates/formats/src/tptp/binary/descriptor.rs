@@ -1,5 +1,7 @@
 //! The descriptor, and what lies between it and the data (SPEC.md §1.1).
 
+use traceloom_model::bounds::in_memory;
+
 use super::damaged::piece;
 use super::read::{MessageStep, Phase, Reader, took};
 use super::record::Descriptor;
@@ -105,7 +107,7 @@ impl Reader {
         until: u64,
         out: &mut V,
     ) -> MessageStep {
-        let length = usize::try_from(until.saturating_sub(here)).unwrap_or(usize::MAX);
+        let length = in_memory(until.saturating_sub(here));
         let Some(gap) = bytes.get(..length) else {
             if !eof {
                 return MessageStep::Need(length);
@@ -147,7 +149,7 @@ impl Reader {
         until: u64,
         out: &mut V,
     ) -> MessageStep {
-        let length = usize::try_from(until.saturating_sub(here)).unwrap_or(usize::MAX);
+        let length = in_memory(until.saturating_sub(here));
         if length == 0 {
             self.phase = Phase::Messages;
             return MessageStep::Took(0);

@@ -17,6 +17,8 @@ pub use record::{Data, Descriptor, Encoding, Frequency, Unknown};
 pub use single::read_message;
 pub use write::{Changed, Writer};
 
+use traceloom_model::bounds::{in_memory, length_u32};
+
 /// Bytes of the descriptor.
 pub const DESCRIPTOR: usize = 12;
 
@@ -88,7 +90,7 @@ impl Shape {
 
     /// Returns the bytes of a whole message whose size field is `size`.
     pub(super) fn total(self, size: u32) -> usize {
-        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        let size = in_memory(size);
         if self.exclusive {
             size.saturating_add(HEADER)
         } else {
@@ -109,7 +111,7 @@ impl Shape {
         self.put_u32(0, out);
         payload(out);
         let whole = out.len() - start - if self.exclusive { HEADER } else { 0 };
-        let size = declared.unwrap_or(u32::try_from(whole).unwrap_or(u32::MAX));
+        let size = declared.unwrap_or(length_u32(whole));
         let bytes = if self.big {
             size.to_be_bytes()
         } else {

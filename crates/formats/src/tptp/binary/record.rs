@@ -1,5 +1,7 @@
 //! The records of a binary stream.
 
+use traceloom_model::bounds::saturated_i64;
+
 use super::{DESCRIPTOR, HEADER, Shape, write};
 use crate::tptp::charset::Charset;
 use crate::tptp::message::{Message, Slot};
@@ -253,7 +255,7 @@ pub(in crate::tptp) fn time_of(message: &Message<'_>, ticks_per_second: u64) -> 
         ticks_per_second
     };
     let nanos = u128::from(ticks) * u128::from(seconds::NANOS) / u128::from(per_second);
-    let nanos = i64::try_from(nanos).unwrap_or(i64::MAX);
+    let nanos = saturated_i64(nanos);
     (ticks != 0).then_some((nanos, nanos))
 }
 

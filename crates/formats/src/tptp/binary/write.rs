@@ -1,5 +1,7 @@
 //! Messages as bytes.
 
+use traceloom_model::bounds::row_number;
+
 use super::{Descriptor, Shape};
 use crate::Record;
 use crate::tptp::charset::Charset;
@@ -26,7 +28,7 @@ pub(super) fn system(
 pub(super) fn payload(message: &Message<'_>, shape: Shape, out: &mut Vec<u8>) {
     let count = |out: &mut Vec<u8>| {
         if message.layout == Layout::Counted {
-            let count = u32::try_from(message.frames.count()).unwrap_or(u32::MAX);
+            let count = row_number(message.frames.count());
             shape.put_u32(count, out);
         }
     };

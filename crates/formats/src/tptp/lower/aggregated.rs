@@ -1,5 +1,6 @@
 //! Aggregated call trees: entries that carry the statistics of their node (SPEC.md §2.4).
 
+use traceloom_model::bounds::saturated_i64;
 use traceloom_model::{
     Flow, Merge, Profile, SampleBatch, SampleRow, Scope, Stack, StackId, Unit, ValueType,
     ValueTypeId,
@@ -54,7 +55,7 @@ impl Lowering<'_> {
             amount("minTime"),
             amount("maxTime"),
             amount("baseCPUTime"),
-            i64::try_from(message.number("numCalls")).unwrap_or(i64::MAX),
+            saturated_i64(message.number("numCalls")),
         ];
         let limit = self.limit_depth;
         let at = self.thread_at(key);

@@ -1,5 +1,6 @@
 //! Entries and exits: spans by thread and ticket.
 
+use traceloom_model::bounds::row_number;
 use traceloom_model::{
     Attribute, Flow, Origin, SpanId, SpanRow, SpanStatus, TrackId, Unit, Value, ValueType,
     ValueTypeId,
@@ -111,7 +112,7 @@ impl Lowering<'_> {
             return Flow::Continue(());
         };
         let parent = thread.open.last().map(|parent| parent.id);
-        let depth = u32::try_from(thread.open.len()).unwrap_or(u32::MAX);
+        let depth = row_number(thread.open.len());
         let (track, keep) = (thread.track, thread.keep);
         // Siblings must not overlap, whatever a clock that jumps says.
         let end = end.max(open.start).max(if status == SpanStatus::Complete {
@@ -138,7 +139,7 @@ impl Lowering<'_> {
         };
         let start = thread.last.min(end);
         let parent = thread.open.last().map(|parent| parent.id);
-        let depth = u32::try_from(thread.open.len()).unwrap_or(u32::MAX);
+        let depth = row_number(thread.open.len());
         let keep = if parent.is_some() {
             thread.keep
         } else {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::row_number;
 use traceloom_model::{Attribute, EventRow, Flow, ObjectId, ObjectRow, Stack, Value};
 
 use super::Lowering;
@@ -99,7 +100,7 @@ impl Lowering<'_> {
     pub(super) fn root(&mut self, message: &Message<'_>) {
         let id = message.number("objIdRef");
         let kind = message.text("type").into_owned();
-        let next = u32::try_from(self.heap.root_kinds.len()).unwrap_or(u32::MAX);
+        let next = row_number(self.heap.root_kinds.len());
         let known = self.heap.root_kinds.get(&kind).copied();
         let number = known.unwrap_or(next);
         if known.is_none() && self.heap.root_kinds.len() < self.limit_table {

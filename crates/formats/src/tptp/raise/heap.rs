@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use traceloom_model::bounds::in_memory;
 use traceloom_model::{EdgeBatch, EventRow, Flow, ObjectRow, RootBatch, Value};
 
 use super::order::Rank;
@@ -67,7 +68,7 @@ impl Writer<'_> {
 
     /// Takes the id of a dump; one that no event tells of is defined here.
     fn dump(&mut self, dump: u32) -> u64 {
-        let at = usize::try_from(dump).unwrap_or(usize::MAX);
+        let at = in_memory(dump);
         if let Some(&id) = self.heap.ids.get(at) {
             return id;
         }

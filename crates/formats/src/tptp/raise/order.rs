@@ -14,6 +14,7 @@ use std::collections::binary_heap::PeekMut;
 use std::ops::Range;
 
 use traceloom_model::TrackId;
+use traceloom_model::bounds::{in_memory, saturated_u64};
 
 /// Bytes that wait at most.
 const MOST: usize = 64 << 20;
@@ -126,7 +127,7 @@ fn head(time: i64, rank: Rank, run: usize) -> Head {
 /// Returns the time of a head.
 #[inline]
 fn time(head: Head) -> i64 {
-    let time = u64::try_from(head >> 64).unwrap_or(u64::MAX);
+    let time = saturated_u64(head >> 64);
     (time ^ 1 << 63).cast_signed()
 }
 
@@ -241,7 +242,7 @@ impl MessageQueue {
             }
             let second = left.min(right).min(next);
             let second_time = time(second);
-            let at = usize::try_from(oldest & RUN).unwrap_or(usize::MAX);
+            let at = in_memory(oldest & RUN);
             let Some(run) = runs.get_mut(at) else { break };
             let mut rows = self.rows.get(run.rows.clone()).unwrap_or_default().iter();
             let mut next = rows.next();

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use traceloom_model::TrackId;
+use traceloom_model::bounds::row_number;
 
 use super::Writer;
 use super::order::Rank;
@@ -66,7 +67,7 @@ impl TrackNumbers {
 
     /// Returns the tracks that were lent so far, and those between them.
     pub fn all(&self) -> impl Iterator<Item = TrackId> + use<> {
-        let last = u32::try_from(self.tracks.len()).unwrap_or(u32::MAX);
+        let last = row_number(self.tracks.len());
         (0..last).map(TrackId::new)
     }
 }

@@ -3,6 +3,8 @@
 use memchr::memmem;
 use quick_xml::parser::{ElementParser, Parser};
 
+use traceloom_model::bounds::in_memory;
+
 /// What a `<` begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum MarkupKind {
@@ -163,7 +165,7 @@ fn doctype(head: &[u8]) -> Option<TagScan> {
 
 /// Finds `end` in `text` from `skip` on and returns where it ends; `clean` remembers how far there is none.
 fn find(text: &[u8], skip: usize, here: u64, end: &[u8], clean: &mut u64) -> Option<usize> {
-    let known = usize::try_from(clean.saturating_sub(here)).unwrap_or(usize::MAX);
+    let known = in_memory(clean.saturating_sub(here));
     let from = known.max(skip);
     let found = memmem::find(text.get(from..).unwrap_or_default(), end);
     if found.is_none() {

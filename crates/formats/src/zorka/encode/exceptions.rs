@@ -1,5 +1,6 @@
 //! Exceptions with their stacks and causes, in the order of their generation.
 
+use traceloom_model::bounds::saturated_i64;
 use traceloom_model::{ExceptionId, FrameKind, Recording};
 
 use super::super::cbor::CborValue;
@@ -36,7 +37,7 @@ impl Encoder {
         let mut inner: Option<Vec<u8>> = None;
         let s0 = self.dialect.generation == Generation::S0;
         while let Some(id) = chain.pop() {
-            let number = i64::try_from(self.exceptions.len()).unwrap_or(i64::MAX) + 1;
+            let number = saturated_i64(self.exceptions.len()) + 1;
             self.exceptions.insert(id, number);
             let written = self.one_exception(id, number, cause, inner.as_deref(), words);
             if s0 {

@@ -13,6 +13,8 @@ use axum::routing::post;
 use axum::{Extension, Router};
 use http_body_util::{BodyExt as _, Full};
 
+use traceloom_model::bounds::length_u32;
+
 use super::super::body::receive;
 use super::super::failure::{Failure, refused};
 use super::super::guard::Sentence;
@@ -163,7 +165,7 @@ fn code(status: StatusCode) -> u16 {
 
 /// Returns the answer to a call that was carried out.
 fn done(message: &[u8]) -> Response {
-    let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
+    let length = length_u32(message.len());
     let mut framed = vec![0];
     framed.extend(length.to_be_bytes());
     framed.extend_from_slice(message);

@@ -8,6 +8,7 @@ use axum::response::Response;
 use serde_json::json;
 use traceloom_formats::{FORMATS, Format};
 use traceloom_input::captures::CaptureId;
+use traceloom_model::bounds::in_memory;
 
 use super::answer::{Form, answered};
 use super::asked::{Asked, capture};
@@ -110,6 +111,7 @@ pub(super) async fn records(
     }
 }
 
+/// Reads the part, the offset and the number of rows that a query asks for.
 fn place(text: &str, asked: &Asked, (usual, most): (u64, u64)) -> Result<PartOf, Box<Response>> {
     let id = capture(text)?;
     asked.query()?;
@@ -118,7 +120,7 @@ fn place(text: &str, asked: &Asked, (usual, most): (u64, u64)) -> Result<PartOf,
         id,
         part: asked.text("part").unwrap_or_default().to_owned(),
         at: asked.number("at", (0, u64::MAX))?.unwrap_or(0),
-        n: usize::try_from(n).unwrap_or_default(),
+        n: in_memory(n),
     })
 }
 

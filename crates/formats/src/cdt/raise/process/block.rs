@@ -1,5 +1,7 @@
 //! Events into blocks, blocks into files of trace.
 
+use traceloom_model::bounds::{saturated_i32, saturated_u32};
+
 use super::{BLOCK, ProcessStreams, ROTATE};
 use crate::cdt::trace::{Block, Event, TraceAction};
 use crate::{Error, Output};
@@ -17,7 +19,7 @@ impl ProcessStreams {
         if self.events == 0 || self.events >= BLOCK {
             self.begin(thread, at, out)?;
         }
-        let elapsed = i32::try_from(at - self.last).unwrap_or(i32::MAX);
+        let elapsed = saturated_i32(at - self.last);
         self.last += i64::from(elapsed);
         Event { elapsed, what }.write(&mut self.trace.held);
         self.events += 1;
@@ -36,7 +38,7 @@ impl ProcessStreams {
             self.trace.next((&self.folder, "trace"), out)?;
             self.trace.held.extend(self.start.to_be_bytes());
         }
-        let offset = u32::try_from(self.trace.len()).unwrap_or(u32::MAX);
+        let offset = saturated_u32(self.trace.len());
         self.place.get_or_insert((self.trace.index, offset));
         Block {
             thread_id: thread,

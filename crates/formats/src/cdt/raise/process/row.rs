@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use traceloom_model::bounds::{row_number, saturated_i32};
 use traceloom_model::{Attribute, TrackId, ValueTypeId};
 
 use super::call::CallInProgress;
@@ -93,10 +94,7 @@ impl ProcessStreams {
             |value: i64| u32::try_from(value).unwrap_or(if value < 0 { 0 } else { u32::MAX });
         let long = |value: i64| u64::try_from(value).unwrap_or(0);
         // Milliseconds of a 32-bit integer, which may be negative (§1.4).
-        let time = |ns: i64| {
-            let ms = i32::try_from(ms(ns));
-            u64::from(ms.unwrap_or(i32::MAX).cast_unsigned())
-        };
+        let time = |ns: i64| u64::from(saturated_i32(ms(ns)).cast_unsigned());
         let &[
             _calls,
             written,
@@ -156,7 +154,7 @@ impl ProcessStreams {
             Some(name) => names.bytes(name),
             None => Cow::Owned(format!("thread-{}", id.raw()).into_bytes()),
         };
-        let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+        let next = row_number(self.names.len());
         let known = self.names.get(name.as_ref()).copied();
         let index = known.unwrap_or(next);
         track.name = Some((self.calls.index, index));
@@ -184,7 +182,7 @@ impl ProcessStreams {
             count += 1;
             put_u32_varint(bytes, self.word(attribute.key, key, names));
             let values = values(&attribute.value);
-            put_u32_varint(bytes, u32::try_from(values.len()).unwrap_or(u32::MAX));
+            put_u32_varint(bytes, row_number(values.len()));
             for value in values {
                 self.text.clear();
                 put_utf16(value, names, &mut self.digits, &mut self.text);

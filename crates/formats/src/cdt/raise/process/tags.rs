@@ -1,5 +1,6 @@
 //! Attributes as tags of a tree.
 
+use traceloom_model::bounds::saturated_u32;
 use traceloom_model::{Attribute, StringId, Value};
 
 use super::call::CallInProgress;
@@ -114,7 +115,7 @@ impl super::StreamWriter {
         }
         let at = ValueReference {
             file_index: self.index,
-            offset: u32::try_from(self.len()).unwrap_or(u32::MAX),
+            offset: saturated_u32(self.len()),
         };
         text::put(&mut self.held, Utf16(text));
         self.spill(place, out)?;
