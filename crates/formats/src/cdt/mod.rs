@@ -137,7 +137,7 @@ pub const TRACE: Format = Format {
     extensions: &["trace"],
     streams: true,
     probe: probe::trace,
-    reader: Some(|limits| Box::new(Stream::new(trace::Trace::new(limits)))),
+    reader: Some(|limits| Box::new(trace::records::Trace::new(limits))),
     lower: Some(lower::lower),
     ..Format::BASE
 };

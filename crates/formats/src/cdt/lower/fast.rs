@@ -1,8 +1,10 @@
-//! The events that nine of ten are, read in one loop beside [`Walk::events`].
+//! Nine of ten events, read in a loop of their own beside that of [`crate::cdt::trace::blocks`].
 //!
 //! Without it `traceloom top` of a 64 MB dump takes 1.2 times the processor time of the whole process.
 
 use std::mem::take;
+
+use traceloom_model::bounds::subslice;
 
 use super::output::STEPS;
 use super::walk::{BlockProgress, Depth, Walk};
@@ -15,7 +17,12 @@ impl Walk<'_, '_, '_> {
     /// mean nothing to steps. What is anything else is left to the caller.
     ///
     /// Nine of ten events of a trace pass here; the thread's state stays in registers.
-    pub(super) fn run(&mut self, cursor: &mut Cursor<'_>, block: &mut BlockProgress) {
+    pub(super) fn run(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        block: &mut BlockProgress,
+        block_elapsed: &mut i32,
+    ) {
         let Some(thread) = self.threads.get_mut(block.thread) else {
             return;
         };
@@ -53,18 +60,18 @@ impl Walk<'_, '_, '_> {
         let next_root = block.roots.get(block.next).copied().unwrap_or(u32::MAX);
         // Tags count as well: the caller comes back as long as there are events.
         let most = room.min(next_root.saturating_sub(block.index) as usize);
-        let (mut depth, mut last, mut elapsed) = (thread.depth, thread.last, block.elapsed);
+        let (mut depth, mut last, mut elapsed) = (thread.depth, thread.last, *block_elapsed);
         let (mut enters, mut done) = (0_u32, 0_u32);
         let bytes = cursor.rest();
         let mut at = 0;
         while (done as usize) < most {
-            let rest = bytes.get(at..).unwrap_or(&[]);
+            let rest = subslice(bytes, at..);
             let word = rest.first_chunk().copied().map(u64::from_le_bytes);
             let Some(head) = word.and_then(Head::read) else {
                 break;
             };
             if head.tag {
-                let value = rest.get(head.len..).unwrap_or(&[]);
+                let value = subslice(rest, head.len..);
                 match value_len(value, string_limit) {
                     // Tags of the call itself tell about it.
                     _ if keeps_tags && depth == 1 => break,
@@ -103,7 +110,7 @@ impl Walk<'_, '_, '_> {
         cursor.seek(cursor.position() + at);
         root.enters = root.enters.saturating_add(enters);
         (thread.depth, thread.last) = (depth, last);
-        block.elapsed = elapsed;
+        *block_elapsed = elapsed;
         block.index = block.index.wrapping_add(done);
     }
 }

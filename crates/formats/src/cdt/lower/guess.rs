@@ -9,7 +9,7 @@ use super::parts::Parts;
 use super::values::Big;
 use super::{Halt, part_id};
 use crate::cdt::strings::Strings;
-use crate::cdt::trace::Trace;
+use crate::cdt::trace::records::Trace;
 use crate::wire::units::Stream;
 use crate::{Field, Record, RecordSink, Source, drive};
 
@@ -102,7 +102,7 @@ pub(super) fn assign(
     let mut references = References::default();
     for &part in parts.trace.values() {
         let mut pull = source.open(part, 0)?;
-        let mut reader = Stream::new(Trace::new(limits));
+        let mut reader = Trace::new(limits);
         if !drive(pull.as_mut(), &mut reader, &mut references)? {
             break;
         }

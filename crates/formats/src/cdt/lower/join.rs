@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use traceloom_model::bounds::row_number;
 use traceloom_model::{
     Attribute, Note, Origin, PartId, SpanId, SpanRow, SpanStatus, Tables, Track, TrackId,
 };
@@ -90,15 +91,13 @@ impl Walk<'_, '_, '_> {
         if wanted {
             let id = frame.map_or_else(|| self.out.tables.reserve_span(), |frame| frame.id);
             if matches!(self.depth, Depth::Steps { .. }) {
-                let row = u32::try_from(self.out.spans.len()).unwrap_or(u32::MAX);
+                let row = row_number(self.out.spans.len());
                 let steps = &mut self.out.steps;
                 if is_open {
                     steps.open.push((track, row));
                 } else {
                     let exit = steps.len().saturating_sub(1);
-                    steps
-                        .calls
-                        .push((u32::try_from(exit).unwrap_or(u32::MAX), row));
+                    steps.calls.push((row_number(exit), row));
                 }
             }
             self.root(at, id, &root, end, status)?;
@@ -183,7 +182,7 @@ impl Walk<'_, '_, '_> {
         if let Some((number, text)) = held.thread.and_then(|n| Some((n, self.rows.thread(n)?))) {
             let name = text.to_wtf8();
             thread.named = true;
-            self.tracks.by_name.insert(number, thread.track);
+            self.tracks.by_name.insert(Some(number), thread.track);
             self.rename(at, &name);
         }
     }
@@ -204,7 +203,6 @@ impl Walk<'_, '_, '_> {
     /// Emits what is still open, and the rows that no tree asked for.
     pub(super) fn finish(&mut self, files: &[u32]) -> Result<(), Halt> {
         for at in 0..self.threads.len() {
-            self.block = None;
             match self.depth {
                 // Trees of steps are left open: their sink ends them.
                 Depth::Steps { .. } => self.leave_open(at)?,
@@ -412,8 +410,7 @@ impl Tracks {
         name: Option<Utf16<'_>>,
         tables: &mut Tables,
     ) -> TrackId {
-        let key = number.unwrap_or(u32::MAX);
-        if let Some(&track) = self.by_name.get(&key) {
+        if let Some(&track) = self.by_name.get(&number) {
             return track;
         }
         let name = name.map_or_else(|| b"unknown".to_vec(), Utf16::to_wtf8);
@@ -423,7 +420,7 @@ impl Tracks {
             name,
             ..Track::default()
         });
-        self.by_name.insert(key, track);
+        self.by_name.insert(number, track);
         track
     }
 }

@@ -18,6 +18,7 @@ mod values;
 mod walk;
 mod words;
 
+use traceloom_model::bounds::saturated_u32;
 use traceloom_model::{
     Clock, EventRow, EventType, Flow, Limits, Note, Order, PartId, Resource, Sink, Wants,
 };
@@ -36,7 +37,7 @@ use output::{Broken, Output, ROWS};
 use parts::Parts;
 use rows::{Key, Reader, Window};
 use values::Values;
-use walk::{Depth, Halt, Walk, walk};
+use walk::{Depth, FirstBlock, Halt, Walk, walk};
 use words::{Dictionary, ParamsInto, WordRows};
 
 /// Passes notes of one part on; records end here.
@@ -107,7 +108,7 @@ pub fn lower(
     let mut out = Output::new(sink);
     let result = process(source, options, &mut out);
     match result {
-        Ok(()) | Err(Halt::Broken) => Ok(()),
+        Ok(()) | Err(Halt::Broken | Halt::Done) => Ok(()),
         Err(Halt::Failed(error)) => Err(error),
     }
 }
@@ -213,17 +214,17 @@ fn one<'s>(
     let Some((&file, &part)) = numbered else {
         return Ok(());
     };
-    if !begins_block(source, part, only.offset)? {
+    let Some(first) = first_block(source, part, only.offset)? else {
         return Ok(());
-    }
+    };
     let key = Key {
         file,
-        block: u32::try_from(only.offset).unwrap_or(u32::MAX),
+        block: saturated_u32(only.offset),
         index: only.index,
     };
     walk.rows.only(key)?;
     walk.only(key);
-    let mut from = Some(only.offset);
+    let mut from = Some(first);
     for (&file, &part) in parts.trace.range(file..) {
         walk.file(source, file, part, from.take())?;
         if walk.is_done() {
@@ -233,14 +234,20 @@ fn one<'s>(
     walk.finish(&[])
 }
 
-/// Returns true if a block may begin at an offset that a person typed.
-fn begins_block(source: &dyn Source, part: usize, offset: u64) -> Result<bool, Halt> {
+/// Returns the block at an offset that a person typed; `None` when none can begin there.
+fn first_block(source: &dyn Source, part: usize, offset: u64) -> Result<Option<FirstBlock>, Halt> {
     let mut head = source.open(part, 0)?;
-    let start = head.pull(0, 8)?.bytes.first_chunk().copied();
+    let Some(&start) = head.pull(0, 8)?.bytes.first_chunk() else {
+        return Ok(None);
+    };
+    let timer_start = i64::from_be_bytes(start);
     let mut pull = source.open(part, offset)?;
     let block = pull.pull(0, trace::LOOK)?;
-    let start = start.map_or(0, i64::from_be_bytes);
-    Ok(trace::plausible_block(block.bytes, start, true) == Some(true))
+    let is_block = trace::plausible_block(block.bytes, timer_start, true) == Some(true);
+    Ok(is_block.then_some(FirstBlock {
+        offset,
+        timer_start,
+    }))
 }
 
 fn read_rows<R: Rows>(

@@ -1,8 +1,9 @@
-//! The walk over trace files: blocks, damage between them, events of one thread at a time (§6).
+//! From the events of trace files to the model: one thread at a time, in calls and trees (§6).
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
+use traceloom_model::bounds::saturated_u32;
 use traceloom_model::{
-    Attribute, Flow, Limit, Limits, Note, PartId, ResourceId, SpanId, StringId, Track, TrackId,
+    Attribute, Limit, Limits, Note, PartId, ResourceId, SpanId, StringId, Track, TrackId,
     ValueTypeId,
 };
 
@@ -12,12 +13,14 @@ use super::rows::{Key, Window};
 use super::values::Values;
 use super::words::Dictionary;
 use crate::cdt::text;
-use crate::cdt::trace::{
-    BLOCK_HEAD, Block, Event, LOOK, TraceAction, partial_block, plausible_block,
+use crate::cdt::trace::blocks::{
+    BlockReader, Resume, TimedEvent, TraceUnit, TraceVisitor, UnreadableBytes,
 };
+use crate::cdt::trace::{Block, TraceAction};
+use crate::codec::each_window;
 use crate::wire::Cursor;
-use crate::wire::units::{Passed, Recovery, Skip, Sync, tail};
-use crate::{Error, ErrorKind, Opaque, Pull, Source};
+use crate::wire::units::tail;
+use crate::{Error, ErrorKind, Opaque, Source, Step};
 
 /// How much of the trees the sink wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,11 +77,11 @@ pub(super) struct Thread {
 }
 
 /// What is left to read of a block, and where its calls begin.
+#[derive(Default)]
 pub(super) struct BlockProgress {
     pub(super) thread: usize,
     pub(super) offset: u32,
     pub(super) index: u32,
-    pub(super) elapsed: i32,
     pub(super) roots: Vec<u32>,
     pub(super) next: usize,
 }
@@ -123,7 +126,6 @@ pub(super) struct Walk<'a, 's, 'k> {
     pub(super) file: u32,
     pub(super) part: u32,
     pub(super) start: i64,
-    pub(super) block: Option<BlockProgress>,
     /// Offset of the block that is read.
     pub(super) here: u32,
     /// Calls that should have a row and have none so far.
@@ -131,10 +133,10 @@ pub(super) struct Walk<'a, 's, 'k> {
     pub(super) scratch: Scratch,
 }
 
-/// What every track shares, and tracks by the numbers of their names.
+/// What every track shares, and tracks by the numbers of their names; `None` is a thread without a name.
 pub(super) struct Tracks {
     pub(super) resource: Option<ResourceId>,
-    pub(super) by_name: HashMap<u32, TrackId>,
+    pub(super) by_name: HashMap<Option<u32>, TrackId>,
 }
 
 /// Lists that are filled for each call.
@@ -144,21 +146,18 @@ pub(super) struct Scratch {
     pub(super) attributes: Vec<Attribute>,
 }
 
-/// Why reading a window stopped.
-pub(super) enum Stop {
-    /// More bytes are needed: consumed, and how many must follow.
-    More(usize, usize),
-    /// The file ends here.
-    End,
-    /// The block cannot be read on: consumed, and what is said of the bytes up to the next one.
-    Damage(usize, Note),
-    /// The sink broke, or the one call asked for is complete.
-    Done,
+/// Where the block of the one call to follow begins, and the timer start of its file.
+pub(super) struct FirstBlock {
+    pub(super) offset: u64,
+    pub(super) timer_start: i64,
 }
 
 /// An error, or the end of interest.
 pub(super) enum Halt {
+    /// The sink wants no more.
     Broken,
+    /// The one call asked for is complete.
+    Done,
     Failed(Error),
 }
 
@@ -203,11 +202,10 @@ pub(super) fn walk<'a, 's, 'k>(
         threads: Vec::new(),
         by_id: HashMap::new(),
         string_limit: text::limit(limits),
-        most_frames: u32::try_from(limits.of(Limit::Depth)).unwrap_or(u32::MAX),
+        most_frames: saturated_u32(limits.of(Limit::Depth)),
         file: 0,
         part: 0,
         start: 0,
-        block: None,
         here: 0,
         bare: HashSet::new(),
         scratch: Scratch::default(),
@@ -221,143 +219,38 @@ impl<'s> Walk<'_, 's, '_> {
         source: &'s dyn Source,
         file: u32,
         part: usize,
-        from: Option<u64>,
+        from: Option<FirstBlock>,
     ) -> Result<(), Halt> {
         self.file = file;
-        self.part = u32::try_from(part).unwrap_or(u32::MAX);
-        let mut pull = source.open(part, 0)?;
-        let head = pull.pull(0, 8)?;
-        let Some(start) = head.bytes.first_chunk::<8>() else {
-            let size = head.bytes.len();
-            if size > 0 {
-                let text = format!("the file ends after {size} bytes of its timer start");
-                self.note(crate::warn("partial_record", 0, text))?;
+        self.part = PartId::nth(part).0;
+        let offset = from.as_ref().map_or(0, |first| first.offset);
+        let mut reader = match from {
+            Some(first) => {
+                self.start = first.timer_start;
+                BlockReader::at_block(self.string_limit, first.timer_start)
             }
-            return Ok(());
+            None => BlockReader::new(self.string_limit),
         };
-        self.start = i64::from_be_bytes(*start);
-        let (mut consumed, mut need) = (8, 1);
-        if let Some(from) = from {
-            pull = source.open(part, from)?;
-            consumed = 0;
-        }
-        loop {
-            let chunk = pull.pull(consumed, need)?;
-            let mut cursor = Cursor::new(chunk.bytes, chunk.offset);
-            match self.window(&mut cursor, chunk.eof)? {
-                Stop::More(taken, more) => (consumed, need) = (taken, more),
-                Stop::End | Stop::Done => return Ok(()),
-                Stop::Damage(taken, note) => {
-                    (consumed, need) = match self.resume(pull.as_mut(), taken, note)? {
-                        Some(taken) => (taken, 1),
-                        None => return Ok(()),
-                    };
-                }
-            }
-            if self.done {
-                return Ok(());
-            }
+        let mut pull = source.open(part, offset)?;
+        let mut lowering = TraceLowering {
+            walk: self,
+            block: BlockProgress::default(),
+        };
+        let mut halted = Ok(());
+        each_window(pull.as_mut(), 1, |window| {
+            reader.read(window, &mut lowering).unwrap_or_else(|halt| {
+                halted = Err(halt);
+                Step::Stop
+            })
+        })?;
+        match halted {
+            Err(Halt::Done) => Ok(()),
+            halted => halted,
         }
     }
 
-    pub(super) fn window(&mut self, cursor: &mut Cursor<'_>, eof: bool) -> Result<Stop, Halt> {
-        loop {
-            let at = cursor.position();
-            if self.block.is_none() {
-                if cursor.is_empty() {
-                    return Ok(if eof { Stop::End } else { Stop::More(at, 1) });
-                }
-                let offset = cursor.offset();
-                match Block::read(cursor) {
-                    Ok(block) => self.begin(block, offset)?,
-                    Err(_) if !eof => return Ok(Stop::More(at, BLOCK_HEAD)),
-                    Err(error) => {
-                        let have = cursor.rest().len();
-                        self.note(tail("trace block", &error, offset, have))?;
-                        return Ok(Stop::End);
-                    }
-                }
-                continue;
-            }
-            let Some(mut block) = self.block.take() else {
-                continue;
-            };
-            let result = self.events(cursor, &mut block);
-            if self.done {
-                return Ok(Stop::Done);
-            }
-            match result? {
-                None => {}
-                Some(error) => {
-                    let at = cursor.position();
-                    let offset = cursor.offset();
-                    let have = cursor.rest().len();
-                    match error.kind() {
-                        ErrorKind::Truncated { need } if !eof => {
-                            self.block = Some(block);
-                            return Ok(Stop::More(at, have.saturating_add(need)));
-                        }
-                        ErrorKind::Truncated { .. } => {
-                            self.note(match have {
-                                0 => partial_block(offset),
-                                _ => tail("event", &error, offset, have),
-                            })?;
-                            return Ok(Stop::End);
-                        }
-                        _ => {
-                            self.abandon(block.thread)?;
-                            let kind = match error.kind() {
-                                ErrorKind::Unsupported => "unknown_tag_type",
-                                ErrorKind::Limit => "limit_string",
-                                _ => "undecodable",
-                            };
-                            let text = format!("the rest of a trace block is lost: {error}");
-                            return Ok(Stop::Damage(at, crate::damage(kind, offset, text)));
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    /// Finds the next block after damage: where a row says there is one, or where it looks like one.
-    fn resume(
-        &mut self,
-        pull: &mut dyn Pull,
-        consumed: usize,
-        note: Note,
-    ) -> Result<Option<usize>, Halt> {
-        let (mut consumed, mut need) = (consumed, LOOK);
-        let mut skip = Skip::new((note, Recovery::Sync), false);
-        let mut named: Option<Vec<u32>> = None;
-        loop {
-            let chunk = pull.pull(consumed, need)?;
-            let named =
-                named.get_or_insert_with(|| self.rows.offsets_after(self.file, chunk.offset));
-            let mut cursor = Cursor::new(chunk.bytes, chunk.offset);
-            let mut sync = |bytes: &[u8], offset: u64| {
-                let is_named = u32::try_from(offset).is_ok_and(|o| named.binary_search(&o).is_ok());
-                match plausible_block(bytes, self.start, chunk.eof) {
-                    Some(true) => Sync::Hit,
-                    Some(false) if is_named => Sync::Hit,
-                    Some(false) => Sync::Miss,
-                    None => Sync::Need(LOOK),
-                }
-            };
-            let mut piece = |_: &Opaque<'_>| Flow::Continue(());
-            match skip.pass(&mut cursor, chunk.eof, &mut sync, &mut piece) {
-                Passed::Over(note) => {
-                    let found = (!cursor.is_empty()).then(|| cursor.position());
-                    self.note(note)?;
-                    return Ok(found);
-                }
-                Passed::Need(more) => (consumed, need) = (cursor.position(), more),
-                Passed::Stopped => return Ok(None),
-            }
-        }
-    }
-
-    pub(super) fn begin(&mut self, block: Block, offset: u64) -> Result<(), Halt> {
+    /// Makes ready for the events of a block.
+    fn begin(&mut self, block: Block, offset: u64) -> Result<BlockProgress, Halt> {
         self.rows.ahead()?;
         self.repeated(true)?;
         if self.out.tables.has_retired() {
@@ -366,18 +259,16 @@ impl<'s> Walk<'_, 's, '_> {
         let mut notes = std::mem::take(&mut self.rows.notes);
         self.out.notes(&mut notes)?;
         let thread = self.thread(block.thread_id)?;
-        let offset = u32::try_from(offset).unwrap_or(u32::MAX);
+        let offset = saturated_u32(offset);
         self.here = offset;
         let roots = self.rows.roots(self.file, offset).to_vec();
-        self.block = Some(BlockProgress {
+        Ok(BlockProgress {
             thread,
             offset,
             index: 0,
-            elapsed: 0,
             roots,
             next: 0,
-        });
-        Ok(())
+        })
     }
 
     /// Lets values go that no open call has and that are not near enough to be met again.
@@ -426,47 +317,6 @@ impl<'s> Walk<'_, 's, '_> {
         Ok(self.out.note(note)?)
     }
 
-    /// Reads events to the end of the block; an error leaves the cursor before the event.
-    pub(super) fn events(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        block: &mut BlockProgress,
-    ) -> Result<Option<Error>, Halt> {
-        let runs = self.depth != Depth::Spans;
-        loop {
-            if runs {
-                self.run(cursor, block);
-            }
-            let (at, offset) = (cursor.position(), cursor.offset());
-            let event = match Event::read(cursor, self.string_limit) {
-                Ok(event) => event,
-                Err(error) => {
-                    cursor.seek(at);
-                    return Ok(Some(error));
-                }
-            };
-            if let TraceAction::Finish(_) = event.what {
-                return Ok(None);
-            }
-            block.elapsed = block.elapsed.wrapping_add(event.elapsed);
-            let time = self.start.saturating_add(i64::from(block.elapsed));
-            if self.passes(block) {
-                match event.what {
-                    TraceAction::Enter(method) => self.enter(block, method, time, offset)?,
-                    TraceAction::Exit => self.exit(block.thread, time, offset)?,
-                    TraceAction::Tag(id, value) => {
-                        self.tag(block.thread, id, value, time, offset)?
-                    }
-                    TraceAction::Finish(_) => {}
-                }
-                if self.done {
-                    return Ok(None);
-                }
-            }
-            block.index = block.index.wrapping_add(1);
-        }
-    }
-
     /// Returns true if the event belongs to the one call asked for, if one is.
     #[inline]
     pub(super) fn passes(&self, block: &BlockProgress) -> bool {
@@ -488,5 +338,94 @@ impl<'s> Walk<'_, 's, '_> {
     /// Returns true if the call asked for is complete.
     pub(super) const fn is_done(&self) -> bool {
         self.done
+    }
+}
+
+/// Turns the events of one file into trees and calls.
+struct TraceLowering<'w, 'a, 's, 'k> {
+    walk: &'w mut Walk<'a, 's, 'k>,
+    block: BlockProgress,
+}
+
+impl TraceVisitor for TraceLowering<'_, '_, '_, '_> {
+    type Stop = Halt;
+
+    fn header(&mut self, start: i64) -> Result<(), Halt> {
+        self.walk.start = start;
+        Ok(())
+    }
+
+    fn block(&mut self, offset: u64, block: Block) -> Result<(), Halt> {
+        self.block = self.walk.begin(block, offset)?;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn run(&mut self, cursor: &mut Cursor<'_>, elapsed: &mut i32) {
+        if self.walk.depth != Depth::Spans {
+            self.walk.run(cursor, &mut self.block, elapsed);
+        }
+    }
+
+    #[inline(always)]
+    fn event(&mut self, event: &TimedEvent<'_>) -> Result<(), Halt> {
+        let (time, offset) = (event.time, event.offset);
+        let (walk, block) = (&mut *self.walk, &mut self.block);
+        if walk.passes(block) {
+            match event.event.what {
+                TraceAction::Enter(method) => walk.enter(block, method, time, offset)?,
+                TraceAction::Exit => walk.exit(block.thread, time, offset)?,
+                TraceAction::Tag(id, value) => walk.tag(block.thread, id, value, time, offset)?,
+                TraceAction::Finish(_) => {}
+            }
+            if walk.done {
+                return Err(Halt::Done);
+            }
+        }
+        block.index = block.index.wrapping_add(1);
+        Ok(())
+    }
+
+    fn damaged(&mut self, damage: UnreadableBytes) -> Result<Resume, Halt> {
+        let UnreadableBytes {
+            expected,
+            error,
+            offset,
+            rest,
+        } = damage;
+        let cut = match (expected, error.kind()) {
+            (TraceUnit::Header, _) => {
+                let text = format!("the file ends after {rest} bytes of its timer start");
+                Some(crate::warn("partial_record", offset, text))
+            }
+            (TraceUnit::Block, _) => Some(tail("trace block", &error, offset, rest)),
+            (TraceUnit::Event, ErrorKind::Truncated { .. }) => {
+                Some(tail("event", &error, offset, rest))
+            }
+            (TraceUnit::Event, _) => None,
+        };
+        if let Some(note) = cut {
+            self.walk.note(note)?;
+            return Ok(Resume::End);
+        }
+        self.walk.abandon(self.block.thread)?;
+        let kind = match error.kind() {
+            ErrorKind::Unsupported => "unknown_tag_type",
+            ErrorKind::Limit => "limit_string",
+            _ => "undecodable",
+        };
+        let text = format!("the rest of a trace block is lost: {error}");
+        Ok(Resume::NextBlock {
+            note: crate::damage(kind, offset, text),
+            known_blocks: self.walk.rows.offsets_after(self.walk.file, offset),
+        })
+    }
+
+    fn skipped(&mut self, _bytes: &Opaque<'_>) -> Result<(), Halt> {
+        Ok(())
+    }
+
+    fn note(&mut self, note: Note) -> Result<(), Halt> {
+        self.walk.note(note)
     }
 }
