@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
-use traceloom_formats::protocol::{Ending, Protocol, Session, SessionOptions, UnitCounts};
+use traceloom_formats::protocol::{Ending, Entry, Protocol, Session, SessionOptions, UnitCounts};
 use traceloom_input::captures::{CaptureId, Event};
 use traceloom_log::{Position, Refused};
+use traceloom_model::bounds::subslice;
 
 use crate::agent_commands::{AgentOrder, LiveAgents};
 use crate::audit::Actor;
@@ -251,14 +252,9 @@ impl Connection {
             return;
         };
         let used = session.read(window, self.start.elapsed(), &mut |entry| {
-            let submitted = shared
-                .journal
-                .submit(*id, entry.stream, entry.kind, entry.bytes);
-            match submitted {
-                Ok(position) => in_flight.push_back(position),
-                Err(_) => *full = true,
-            }
-            submitted.is_ok()
+            let stored = submit(&shared.journal, *id, entry, in_flight);
+            *full |= !stored;
+            stored
         });
         self.window.copy_within(used..self.filled, 0);
         self.filled -= used;
@@ -276,15 +272,10 @@ impl Connection {
             ..
         } = self;
         let taken = session.command(order.id, order.word, &mut |entry| {
-            let submitted = shared
-                .journal
-                .submit(*id, entry.stream, entry.kind, entry.bytes);
-            match submitted {
-                Ok(position) => in_flight.push_back(position),
-                // The session keeps it, and stores it before the next request.
-                Err(_) => *full = true,
-            }
-            submitted.is_ok()
+            // Without room the session keeps it, and stores it before the next request.
+            let stored = submit(&shared.journal, *id, entry, in_flight);
+            *full |= !stored;
+            stored
         });
         // Whoever asked may be gone.
         let _ = order.answer.send(taken);
@@ -293,7 +284,7 @@ impl Connection {
     /// Stores what is left behind the last whole request; returns `false` if there is no room yet.
     fn take_rest(&mut self) -> bool {
         let (journal, id) = (&self.shared.journal, self.id);
-        let rest = self.window.get(..self.filled).unwrap_or(&[]);
+        let rest = subslice(&self.window, ..self.filled);
         let done = self.session.finish(rest, &mut |entry| {
             !matches!(
                 journal.submit(id, entry.stream, entry.kind, entry.bytes),
@@ -365,4 +356,16 @@ impl Connection {
             _ => Ok(()),
         }
     }
+}
+
+/// Submits an entry of a session to the log; returns false where the log has no room for it.
+fn submit(
+    journal: &Journal,
+    id: CaptureId,
+    entry: &Entry<'_>,
+    in_flight: &mut VecDeque<Position>,
+) -> bool {
+    let position = journal.submit(id, entry.stream, entry.kind, entry.bytes);
+    in_flight.extend(position.as_ref().ok());
+    position.is_ok()
 }

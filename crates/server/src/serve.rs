@@ -1,24 +1,21 @@
 //! Listeners, and the way from start to end.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher as _, RandomState};
+mod connections;
+
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use axum::Router;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{mpsc, watch};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio_rustls::server::TlsStream;
 use traceloom_formats::protocol::Protocol;
 use traceloom_input::captures::DataFolder;
 
 use crate::agent_commands::LiveAgents;
-use crate::audit::{Actor, Audit, AuditFile};
-use crate::connection::{Connection, Shared};
-use crate::counts::ListenerCounts;
+use crate::audit::{Audit, AuditFile};
+use crate::connection::Shared;
 use crate::datagrams::DatagramListener;
 use crate::facts::{self, FactsQueue, FactsShared};
 use crate::followed::FollowedFile;
@@ -32,9 +29,10 @@ use crate::pull::Puller;
 use crate::seal::{Resumer, SealThread, SealedBeside, Told};
 use crate::session_ids::SessionIds;
 use crate::settings::{HttpOptions, Listen, Options, check, tls_keys};
-use crate::tls::{Socket, TlsKeys, handshake};
+use crate::tls::TlsKeys;
 use crate::tokens::Tokens;
 use crate::{Counts, Error, Stop, files};
+use connections::{Acceptors, Arrival, OpenConnections, Purpose};
 
 /// Takes a line for each listener.
 type Say<'s> = dyn FnMut(&str) + 's;
@@ -196,73 +194,6 @@ struct Collector<'o> {
     keys: Option<Arc<TlsKeys>>,
 }
 
-/// What a connection is for.
-#[derive(Clone)]
-enum Purpose {
-    Session(Arc<Shared>),
-    Requests(Arc<Http>, Router, http::Version),
-}
-
-impl Purpose {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Session(shared) => shared.protocol.captures.name,
-            Self::Requests(_, _, version) => version.name(),
-        }
-    }
-
-    fn counts(&self) -> &ListenerCounts {
-        match self {
-            Self::Session(shared) => &shared.counts,
-            Self::Requests(http, ..) => &http.counts,
-        }
-    }
-}
-
-/// A connection that was taken.
-type Arrival = (Purpose, Option<Arc<TlsKeys>>, TcpStream, SocketAddr);
-
-/// Takes connections until the collector ends.
-async fn accept(
-    socket: TcpListener,
-    purpose: Purpose,
-    keys: Option<Arc<TlsKeys>>,
-    connected: mpsc::Sender<Arrival>,
-) {
-    loop {
-        match socket.accept().await {
-            Ok((socket, peer)) => {
-                let arrival = (purpose.clone(), keys.clone(), socket, peer);
-                if connected.send(arrival).await.is_err() {
-                    return;
-                }
-            }
-            // No more files, or a client that went: the next try is soon enough.
-            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-        }
-    }
-}
-
-/// Does the handshake of TLS; counts why there is no connection.
-async fn secure(
-    keys: &TlsKeys,
-    alpn: Option<&[u8]>,
-    socket: TcpStream,
-    mut stop: watch::Receiver<bool>,
-    counts: &ListenerCounts,
-    refused: impl FnOnce(&str),
-) -> Option<TlsStream<TcpStream>> {
-    let done = tokio::select! {
-        done = handshake(keys, alpn, socket) => done,
-        _ = stop.wait_for(|stopped| *stopped) => Err("collector_stopped"),
-    };
-    let done = done.map_err(|reason| {
-        counts.refused.add(reason);
-        refused(reason);
-    });
-    done.ok()
-}
-
 /// Returns a listening socket and its address.
 async fn bind(name: &str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
     let bound = TcpListener::bind(address).await;
@@ -282,11 +213,109 @@ impl Collector<'_> {
         listening: &mut Say<'_>,
         event: &mut SayEvent<'_>,
     ) -> Result<(), Error> {
-        let mut ended = Ok(());
-        let mut accepting = JoinSet::new();
-        let (connected, mut connections) = mpsc::channel(16);
-        let mut send_to = Vec::new();
+        let (mut acceptors, mut arrivals) = Acceptors::new();
         let live_agents = Arc::<LiveAgents>::default();
+        let send_to = self.listen_for_sessions(&live_agents, &mut acceptors, listening);
+        let send_to = send_to.await?;
+        let forwarder = self.forwarder(tell.clone())?;
+        let http = Http {
+            live_agents,
+            forwarder,
+            send_to: send_to.into(),
+            ..self.http(tokens, posts, stop)
+        };
+        self.listen_for_requests(&http, &mut acceptors, listening)
+            .await?;
+        let receiving = self.receive_beside(stop, listening)?;
+        let mut pulling = self.pull(&http, stop, listening);
+        if let Some(keys) = &self.keys {
+            let told = move |text| drop(tell.send(Told::Event(text)));
+            acceptors.watch_keys(keys.clone(), self.counts.tls.clone(), told);
+        }
+        let mut open = OpenConnections::new(self.ids.clone());
+        let ended = self
+            .take_arrivals(
+                &mut arrivals,
+                &mut open,
+                &mut pulling,
+                &mut said,
+                stop,
+                event,
+            )
+            .await;
+        acceptors.close();
+        // A log that failed ends every session, those too that wait for nothing.
+        stop.now();
+        open.drain(self.options.grace, event).await;
+        // What is being pulled is not acknowledged to anybody.
+        pulling.shutdown().await;
+        for thread in receiving {
+            if thread.join().is_err() {
+                event(&LogEvent::new(
+                    Level::Error,
+                    "a bug in traceloom ended a receiver of datagrams or of a file: please report it",
+                ));
+            }
+        }
+        http.uploads
+            .sweep(&self.journal, "collector_stopped", true)
+            .await;
+        http.posts.end().await;
+        while let Some(told) = said.printed.pending() {
+            event(&told);
+        }
+        ended
+    }
+
+    /// Takes connections and tells events until the collector stops or its log fails.
+    ///
+    /// # Errors
+    /// When the sealing thread failed.
+    async fn take_arrivals(
+        &self,
+        arrivals: &mut mpsc::Receiver<Arrival>,
+        open: &mut OpenConnections,
+        pulling: &mut JoinSet<()>,
+        said: &mut Said,
+        stop: &Stop,
+        event: &mut SayEvent<'_>,
+    ) -> Result<(), Error> {
+        let mut stopped = stop.watch();
+        let mut progress = self.journal.progress();
+        while !*stopped.borrow_and_update() && self.journal.failure().is_none() {
+            tokio::select! {
+                Some(arrival) = arrivals.recv() => {
+                    if open.len() < self.connections {
+                        open.start(arrival, stop);
+                    } else {
+                        arrival.refuse("too_many_connections", &self.observer);
+                    }
+                }
+                Some(ended) = open.next_ended() => open.ended(ended, event),
+                Some(ended) = pulling.join_next() => if ended.is_err() {
+                    let text = "a bug in traceloom ended the pulling of profiles from a program: please report it";
+                    event(&LogEvent::new(Level::Error, text));
+                },
+                Some(told) = said.printed.next() => event(&told),
+                Some(told) = said.told.recv() => match told {
+                    Told::Event(text) => event(&warn(text)),
+                    Told::Failed(error) => return Err(error),
+                },
+                _ = progress.changed() => {}
+                _ = stopped.changed() => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the listeners of the profilers' own protocols; returns how to send to each.
+    async fn listen_for_sessions(
+        &self,
+        live_agents: &Arc<LiveAgents>,
+        acceptors: &mut Acceptors,
+        listening: &mut Say<'_>,
+    ) -> Result<Vec<(&'static str, String)>, Error> {
+        let mut send_to = Vec::new();
         for listener in &self.options.listeners {
             let protocol = listener.protocol;
             let name = protocol.captures.name;
@@ -308,13 +337,44 @@ impl Collector<'_> {
                 agents: live_agents.clone(),
                 observer: self.observer.clone(),
             });
-            let purpose = Purpose::Session(shared);
             let scheme = if listener.tls { "s" } else { "" };
             send_to.push((name, format!("{name}{scheme}://{address}")));
             let keys = self.keys.clone().filter(|_| listener.tls);
-            accepting.spawn(accept(socket, purpose, keys, connected.clone()));
+            acceptors.accept(socket, Purpose::Session(shared), keys);
         }
-        let http = Http {
+        Ok(send_to)
+    }
+
+    /// Opens the listeners of requests.
+    async fn listen_for_requests(
+        &self,
+        http: &Http,
+        acceptors: &mut Acceptors,
+        listening: &mut Say<'_>,
+    ) -> Result<(), Error> {
+        let sides = [
+            (&self.options.http, http::Version::Http1),
+            (&self.options.otlp_grpc, http::Version::Http2),
+        ];
+        for (options, version) in sides {
+            let Some(options) = options else { continue };
+            let name = version.name();
+            let (socket, address) = bind(name, options.address).await?;
+            let keys = self.keys.clone().filter(|_| options.tls);
+            listening(&version.settings(address, options.tls));
+            let http = Arc::new(self.listener(http, options, name, address));
+            let routes = match version {
+                http::Version::Http1 => http::routes(&http),
+                http::Version::Http2 => http::grpc_routes(&http),
+            };
+            acceptors.accept(socket, Purpose::Requests(http, routes, version), keys);
+        }
+        Ok(())
+    }
+
+    /// Returns what the requests of every listener share.
+    fn http(&self, tokens: Tokens, posts: Posts, stop: &Stop) -> Http {
+        Http {
             journal: self.journal.clone(),
             ids: self.ids.clone(),
             counts: Arc::default(),
@@ -326,42 +386,32 @@ impl Collector<'_> {
             uploads: Arc::new(Uploads::new(self.options.upload_bytes)),
             posts: Arc::new(posts),
             agents: Arc::new(Agents::default()),
-            live_agents,
+            live_agents: Arc::default(),
             observer: self.observer.clone(),
             resumer: self.resumer.clone(),
-            forwarder: self.forwarder(tell.clone())?,
+            forwarder: None,
             input_tags: self.options.input_tags.as_str().into(),
             tenants: http::tenants(self.options.tenant_bytes),
             bodies: http::room_for_bodies(),
             looks: http::turns_to_look(),
             data: self.options.data.clone(),
             answers: self.options.answers.clone(),
-            send_to: send_to.into(),
+            send_to: Arc::default(),
             workers: http::Workers::default(),
             kept: Arc::default(),
             sessions: Arc::default(),
             is_tls: false,
             settings: Arc::new(self.options.settings.clone()),
             shown: Arc::new(self.options.shown.clone()),
-        };
-        let sides = [
-            (&self.options.http, http::Version::Http1),
-            (&self.options.otlp_grpc, http::Version::Http2),
-        ];
-        for (options, version) in sides {
-            let Some(options) = options else { continue };
-            let name = version.name();
-            let (socket, address) = bind(name, options.address).await?;
-            let keys = self.keys.clone().filter(|_| options.tls);
-            listening(&version.settings(address, options.tls));
-            let http = Arc::new(self.listener(&http, options, name, address));
-            let routes = match version {
-                http::Version::Http1 => http::routes(&http),
-                http::Version::Http2 => http::grpc_routes(&http),
-            };
-            let purpose = Purpose::Requests(http, routes, version);
-            accepting.spawn(accept(socket, purpose, keys, connected.clone()));
         }
+    }
+
+    /// Starts the threads that receive datagrams and files as they grow.
+    fn receive_beside(
+        &self,
+        stop: &Stop,
+        listening: &mut Say<'_>,
+    ) -> Result<Vec<std::thread::JoinHandle<()>>, Error> {
         let mut receiving = Vec::new();
         for listener in &self.options.datagrams {
             receiving.extend(self.receive(listener, stop, listening)?);
@@ -369,126 +419,7 @@ impl Collector<'_> {
         for (protocol, path) in &self.options.followed {
             receiving.push(self.follow(protocol, path, stop, listening)?);
         }
-        let mut pulling = self.pull(&http, stop, listening);
-        drop(connected);
-        if let Some(keys) = &self.keys {
-            let told = move |text| drop(tell.send(Told::Event(text)));
-            accepting.spawn(keys.clone().watch(self.counts.tls.clone(), told));
-        }
-
-        let mut stopped = stop.watch();
-        let mut progress = self.journal.progress();
-        let mut sessions = JoinSet::new();
-        let mut running = HashMap::new();
-        let unpredictable = RandomState::new();
-        while !*stopped.borrow_and_update() && self.journal.failure().is_none() {
-            tokio::select! {
-                Some((purpose, keys, socket, peer)) = connections.recv() => {
-                    if sessions.len() >= self.connections {
-                        let reason = "too_many_connections";
-                        purpose.counts().refused.add(reason);
-                        let who = Actor::peer(&peer.to_string(), None);
-                        self.observer.refused(who, purpose.name(), reason);
-                        continue;
-                    }
-                    purpose.counts().sessions.add(1);
-                    match purpose {
-                        Purpose::Session(shared) => {
-                            let id = self.ids.next();
-                            let half = |at: u8| u128::from(unpredictable.hash_one((id.session(), at)));
-                            let seed = half(0) << 64 | half(1);
-                            let counts = shared.counts.clone();
-                            let stop = stop.watch();
-                            let task = sessions.spawn(async move {
-                                let socket = match keys {
-                                    None => Some(Socket::Plain(socket)),
-                                    Some(keys) => {
-                                        let name = shared.protocol.captures.name;
-                                        let refused = |reason: &str| shared.observer.refused(Actor::peer(&peer.to_string(), None), name, reason);
-                                        secure(&keys, None, socket, stop.clone(), &shared.counts, refused).await.map(Socket::from)
-                                    }
-                                };
-                                if let Some(socket) = socket {
-                                    let connection = Connection::new(shared, id, socket, seed);
-                                    connection.run(peer.to_string(), stop).await;
-                                }
-                            });
-                            running.insert(task.id(), (format!("capture {id}"), counts));
-                        }
-                        Purpose::Requests(http, routes, version) => {
-                            let counts = http.counts.clone();
-                            let stop = stop.watch();
-                            let _ = socket.set_nodelay(true);
-                            let task = sessions.spawn(async move {
-                                match keys {
-                                    None => http::converse(routes, version, socket, peer, stop).await,
-                                    Some(keys) => {
-                                        let refused = |reason: &str| http.observer.refused(Actor::peer(&peer.to_string(), None), version.name(), reason);
-                                        if let Some(socket) = secure(&keys, version.alpn(), socket, stop.clone(), &http.counts, refused).await {
-                                            http::converse(routes, version, socket, peer, stop).await;
-                                        }
-                                    }
-                                }
-                            });
-                            running.insert(task.id(), (format!("the connection of {peer}"), counts));
-                        }
-                    }
-                }
-                Some(ended) = sessions.join_next_with_id() => self.ended(ended, &mut running, event),
-                Some(ended) = pulling.join_next() => if ended.is_err() {
-                    let text = "a bug in traceloom ended the pulling of profiles from a program: please report it";
-                    event(&LogEvent::new(Level::Error, text));
-                },
-                Some(told) = said.printed.next() => event(&told),
-                Some(told) = said.told.recv() => match told {
-                    Told::Event(text) => event(&warn(text)),
-                    Told::Failed(error) => {
-                        ended = Err(error);
-                        break;
-                    }
-                },
-                _ = progress.changed() => {}
-                _ = stopped.changed() => {}
-            }
-        }
-        accepting.abort_all();
-        // A log that failed ends every session, those too that wait for nothing.
-        stop.now();
-        let until = tokio::time::Instant::now() + self.options.grace;
-        loop {
-            tokio::select! {
-                ended = sessions.join_next_with_id() => match ended {
-                    Some(ended) => self.ended(ended, &mut running, event),
-                    None => break,
-                },
-                () = tokio::time::sleep_until(until) => {
-                    event(&warn(format!(
-                        "{} connections did not end in time and are cut; what they were told is safe is safe",
-                        sessions.len()
-                    )));
-                    break;
-                }
-            }
-        }
-        sessions.shutdown().await;
-        // What is being pulled is not acknowledged to anybody.
-        pulling.shutdown().await;
-        for thread in receiving {
-            if thread.join().is_err() {
-                event(&LogEvent::new(
-                    Level::Error,
-                    "a bug in traceloom ended a receiver of datagrams or of a file: please report it",
-                ));
-            }
-        }
-        http.uploads
-            .sweep(&self.journal, "collector_stopped", true)
-            .await;
-        http.posts.end().await;
-        while let Some(told) = said.printed.pending() {
-            event(&told);
-        }
-        ended
+        Ok(receiving)
     }
 
     /// Starts what sends points on, if that is asked for.
@@ -607,26 +538,5 @@ impl Collector<'_> {
         let thread = std::thread::Builder::new().name("file".to_owned());
         let thread = thread.spawn(move || file.run());
         thread.map_err(|error| Error::new(format!("no threads: {error}")))
-    }
-
-    /// Learns that a session's task ended; a panic is a bug that ends its session alone.
-    fn ended(
-        &self,
-        ended: Result<(tokio::task::Id, ()), tokio::task::JoinError>,
-        running: &mut HashMap<tokio::task::Id, (String, Arc<ListenerCounts>)>,
-        event: &mut SayEvent<'_>,
-    ) {
-        let (task, panicked) = match &ended {
-            Ok((task, ())) => (*task, false),
-            Err(error) => (error.id(), error.is_panic()),
-        };
-        let known = running.remove(&task);
-        if let (true, Some((what, counts))) = (panicked, known) {
-            counts.ended.add("bug");
-            event(&LogEvent::new(
-                Level::Error,
-                format!("a bug in traceloom ended {what}; the others go on: please report it"),
-            ));
-        }
     }
 }

@@ -15,6 +15,8 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
+use traceloom_model::bounds::saturated_i64;
+
 use super::{Http, refusal};
 use crate::Counts;
 use crate::counts::ListenerCounts;
@@ -74,41 +76,80 @@ struct Snapshot {
 impl Collector for Snapshot {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let listeners = self.counts.listeners();
-        for (name, help, count) in COUNTS {
-            let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-            for (listener, counts) in &listeners {
-                let labels = [("listener", *listener)];
-                ConstCounter::new(count(counts)).encode(metric.encode_family(&labels)?)?;
+        listener_counts(&listeners, &mut encoder)?;
+        counts_by_reason(&listeners, &mut encoder)?;
+        clock_offsets(&listeners, &mut encoder)?;
+        self.counters(&mut encoder)?;
+        self.gauges(&mut encoder)
+    }
+}
+
+/// Listeners by name.
+type Listeners = BTreeMap<&'static str, Arc<ListenerCounts>>;
+
+fn listener_counts(
+    listeners: &Listeners,
+    encoder: &mut DescriptorEncoder<'_>,
+) -> Result<(), fmt::Error> {
+    for (name, help, count) in COUNTS {
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (listener, counts) in listeners {
+            let labels = [("listener", *listener)];
+            ConstCounter::new(count(counts)).encode(metric.encode_family(&labels)?)?;
+        }
+    }
+    Ok(())
+}
+
+fn counts_by_reason(
+    listeners: &Listeners,
+    encoder: &mut DescriptorEncoder<'_>,
+) -> Result<(), fmt::Error> {
+    let by_reason: [ByReason; 3] = [
+        ("refused", "Connections and requests refused", |one| {
+            one.refused.get()
+        }),
+        ("ended", "Connections ended", |one| one.ended.get()),
+        ("lost_units", "Units that did not come", |one| {
+            one.lost.get()
+        }),
+    ];
+    for (name, help, of) in by_reason {
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (listener, counts) in listeners {
+            for (reason, n) in of(counts) {
+                let labels = [("listener", *listener), ("reason", reason)];
+                ConstCounter::new(n).encode(metric.encode_family(&labels)?)?;
             }
         }
-        let by_reason: [ByReason; 3] = [
-            ("refused", "Connections and requests refused", |one| {
-                one.refused.get()
-            }),
-            ("ended", "Connections ended", |one| one.ended.get()),
-            ("lost_units", "Units that did not come", |one| {
-                one.lost.get()
-            }),
-        ];
-        for (name, help, of) in by_reason {
-            let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-            for (listener, counts) in &listeners {
-                for (reason, n) in of(counts) {
-                    let labels = [("listener", *listener), ("reason", reason)];
-                    ConstCounter::new(n).encode(metric.encode_family(&labels)?)?;
-                }
-            }
+    }
+    Ok(())
+}
+
+fn clock_offsets(
+    listeners: &Listeners,
+    encoder: &mut DescriptorEncoder<'_>,
+) -> Result<(), fmt::Error> {
+    let name = "clock_offset_seconds";
+    let help = "How far the sender's clock that is farthest away is ahead";
+    let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for (listener, counts) in listeners {
+        if let Some(offset_ms) = counts.clock.farthest_ms(unix_ms()) {
+            let labels = [("listener", *listener)];
+            let seconds = offset_ms as f64 / 1e3;
+            ConstGauge::new(seconds).encode(metric.encode_family(&labels)?)?;
         }
-        let name = "clock_offset_seconds";
-        let help = "How far the sender's clock that is farthest away is ahead";
-        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        for (listener, counts) in &listeners {
-            if let Some(offset_ms) = counts.clock.farthest_ms(unix_ms()) {
-                let labels = [("listener", *listener)];
-                let seconds = offset_ms as f64 / 1e3;
-                ConstGauge::new(seconds).encode(metric.encode_family(&labels)?)?;
-            }
-        }
+    }
+    Ok(())
+}
+
+fn load(count: &AtomicU64) -> u64 {
+    count.load(Ordering::Relaxed)
+}
+
+impl Snapshot {
+    /// Encodes the counters that are of no listener.
+    fn counters(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let name = "unforwarded_profiles";
         let help = "Profiles whose points were not sent on";
         let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
@@ -118,7 +159,6 @@ impl Collector for Snapshot {
         }
         let tls = &self.counts.tls;
         let sealing = &self.counts.sealing;
-        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let alone = [
             (
                 "tls_reloads",
@@ -150,6 +190,13 @@ impl Collector for Snapshot {
             let metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
             ConstCounter::new(value).encode(metric)?;
         }
+        Ok(())
+    }
+
+    /// Encodes values that go up and down.
+    fn gauges(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let tls = &self.counts.tls;
+        let sealing = &self.counts.sealing;
         let oldest = match sealing.oldest_unsealed_ns.load(Ordering::Relaxed) {
             0 => 0,
             since => u64::try_from((unix_ns() - since) / 1_000_000_000).unwrap_or(0),
@@ -195,7 +242,7 @@ impl Collector for Snapshot {
         ];
         for (name, help, value) in gauges {
             let metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-            ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX)).encode(metric)?;
+            ConstGauge::new(saturated_i64(value)).encode(metric)?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Elements: where one ends, and what it is.
 
-use traceloom_model::Level;
+use traceloom_model::{Flow, Level};
 
 use super::read::{ElementStep, MarkupWindow, MessageScratch, PIECE, ROOT, Reader, Subtree, took};
 use super::record::Element;
@@ -147,29 +147,43 @@ impl Reader {
                 return Ok((state.at, here));
             }
         }
-        let too_long = all.len() > most;
+        let step = self.unfinished(window, (at, start), known, most, out);
+        if let ElementStep::Need(_) = step {
+            self.subtree = state;
+        }
+        Err(step)
+    }
+
+    /// Returns how reading goes on after an element whose end is not among the first `most` bytes of the window.
+    fn unfinished<V: Visit>(
+        &mut self,
+        window: &MarkupWindow<'_, '_>,
+        (at, start): (usize, usize),
+        known: bool,
+        most: usize,
+        out: &mut V,
+    ) -> ElementStep {
+        let n_bytes = window.text.len().saturating_sub(at);
+        let too_long = n_bytes > most;
         // A short one at the end is cut; what it holds happened in no trace (SPEC.md §8).
-        if window.eof && all.len() <= most.min(PIECE) {
-            return Err(ElementStep::Cut);
+        if window.eof && n_bytes <= most.min(PIECE) {
+            return ElementStep::Cut;
         }
         if !known && (window.eof || too_long) {
-            return Err(self.unclosed(window, at, start, out));
+            return self.unclosed(window, at, start, out);
         }
         if window.eof && !too_long {
-            return Err(ElementStep::Cut);
+            return ElementStep::Cut;
         }
-        if too_long {
-            self.subtree = Subtree::default();
-            let text = format!("an element of more than {most} bytes");
-            let flow = out.note(damage("limit_record", offset, text));
-            return Err(if flow.is_break() {
-                ElementStep::Stop
-            } else {
-                ElementStep::Broken
-            });
+        if !too_long {
+            return ElementStep::Need(n_bytes + 1);
         }
-        self.subtree = state;
-        Err(ElementStep::Need(rest.len() + 1))
+        self.subtree = Subtree::default();
+        let text = format!("an element of more than {most} bytes");
+        match out.note(damage("limit_record", window.offset(at), text)) {
+            Flow::Break(()) => ElementStep::Stop,
+            Flow::Continue(()) => ElementStep::Broken,
+        }
     }
 
     /// An element that no table has and that never ends: its start tag is damage, what follows is read.
