@@ -12,7 +12,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use collected::database::database;
-use collected::http::{Answer, ask, captures, request};
+use collected::http::{Answer, ask, captures, metric, request};
 use collected::profiles::{gzip, own_values, profile, senders};
 use collected::{Collector, command, stdout, text};
 use serde_json::Value;
@@ -86,11 +86,12 @@ fn zip(bytes: &[u8]) -> Vec<u8> {
     archive.finish().expect("an archive").into_inner()
 }
 
-fn metric(http: &str, name: &str) -> u64 {
-    let answer = ask(http, &request(http, "GET /metrics", "", b""));
-    let row = format!("traceloom_{name}_total{{listener=\"http\"}} ");
-    let value = answer.body.lines().find_map(|line| line.strip_prefix(&row));
-    value.and_then(|value| value.parse().ok()).expect("a count")
+/// Returns a count of units of the HTTP listener.
+fn units(http: &str, what: &str) -> Option<f64> {
+    metric(
+        http,
+        &format!("traceloom_{what}_total{{listener=\"http\"}}"),
+    )
 }
 
 #[test]
@@ -167,8 +168,8 @@ fn a_post_that_comes_again_is_stored_once_whatever_happens_between() {
     assert_eq!(profile_id(&post(&http, "", "two", &again)), first);
     let next = profile_id(&post(&http, "", "two", &[file(zstd(&plain)), event(2)]));
     assert_ne!(next, first);
-    assert_eq!(metric(&http, "suppressed_units"), 1);
-    assert_eq!(metric(&http, "acknowledged_units"), 2);
+    assert_eq!(units(&http, "suppressed_units"), Some(1.0));
+    assert_eq!(units(&http, "acknowledged_units"), Some(2.0));
     assert_eq!(receipts(&data), std::slice::from_ref(&first));
     // The log is behind: what is sealed is known as well.
     collected::eventually(|| {
@@ -287,7 +288,7 @@ fn what_is_no_profile_is_refused_and_stores_nothing() {
     let large = format!("{INPUT} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{large}\r\n");
     assert_eq!(ask(http, large.as_bytes()).status, 413);
     assert_eq!(captures(&data).len(), 1);
-    assert_eq!(metric(http, "acknowledged_units"), 1);
+    assert_eq!(units(http, "acknowledged_units"), Some(1.0));
 }
 
 #[test]
@@ -384,7 +385,9 @@ fn points_of_a_profile_are_kept_and_sent_on() {
     }
     assert!(metrics.starts_with("profiling_metrics,"), "{metrics}");
     assert!(metrics.contains("prof_python_cpu_cores="), "{metrics}");
-    collected::eventually(|| (own_metric(http, "forwarded_profiles_total") == 1).then_some(()));
+    collected::eventually(|| {
+        (metric(http, "traceloom_forwarded_profiles_total") == Some(1.0)).then_some(())
+    });
     // Anybody can derive them again.
     let export = |ids: &[&str]| {
         let args = [
@@ -427,14 +430,6 @@ fn points_of_a_profile_are_kept_and_sent_on() {
     assert!(checked.lines().all(is_sound), "{checked}");
 }
 
-/// Returns a count that is of no listener.
-fn own_metric(http: &str, name: &str) -> u64 {
-    let answer = ask(http, &request(http, "GET /metrics", "", b""));
-    let row = format!("traceloom_{name} ");
-    let value = answer.body.lines().find_map(|line| line.strip_prefix(&row));
-    value.and_then(|value| value.parse().ok()).unwrap_or(0)
-}
-
 #[test]
 fn a_database_that_does_not_answer_holds_nobody_up() {
     let scratch = tempfile::tempdir().expect("a folder");
@@ -455,8 +450,11 @@ fn a_database_that_does_not_answer_holds_nobody_up() {
         ));
     }
     assert!(began.elapsed() < Duration::from_secs(20));
-    assert_eq!(own_metric(http, "forward_queue"), 5);
-    assert_eq!(own_metric(http, "forwarded_profiles_total"), 0);
+    assert_eq!(metric(http, "traceloom_forward_queue"), Some(5.0));
+    assert_eq!(
+        metric(http, "traceloom_forwarded_profiles_total"),
+        Some(0.0)
+    );
     assert_eq!(collector.terminate().0, Some(0));
     let points = stdout(&["export", "--points", "--data", text(&data), "-o", "-"]);
     assert_eq!(points.lines().count(), 5, "{points}");
@@ -516,5 +514,5 @@ fn profiles_of_datadogs_tracer_arrive() {
     let rows = String::from_utf8(rows).expect("text");
     assert!(rows.contains("busy"), "{rows}");
     assert_eq!(captures(&data)[0]["service"], "shop");
-    assert!(metric(&collector.http, "acknowledged_units") >= 2);
+    assert!(units(&collector.http, "acknowledged_units") >= Some(2.0));
 }

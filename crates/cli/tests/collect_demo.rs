@@ -2,15 +2,8 @@
 
 mod collected;
 
-use collected::{Collector, eventually, stdout, text};
-use serde_json::Value;
+use collected::{Collector, eventually, json_lines, text};
 use std::process::{Command, Stdio};
-
-fn rows(args: &[&str]) -> Vec<Value> {
-    let text = stdout(args);
-    let rows = text.lines().map(serde_json::from_str);
-    rows.collect::<Result<_, _>>().expect("JSON")
-}
 
 #[test]
 fn every_listener_gets_the_shop() {
@@ -19,7 +12,7 @@ fn every_listener_gets_the_shop() {
     let collector = Collector::start(&data, &["--demo"]);
     let data = text(&data);
     let captures = eventually(|| {
-        let captures = rows(&["captures", "ls", data, "--json"]);
+        let captures = json_lines(&["captures", "ls", data, "--json"]);
         let ended = captures.iter().filter(|capture| capture["state"] != "open");
         (ended.count() == 4).then_some(captures)
     });
@@ -31,7 +24,7 @@ fn every_listener_gets_the_shop() {
         assert!(protocols.contains(&Some(protocol)), "{protocols:?}");
     }
     // The agents of three tools saw the same slowest call.
-    let calls = rows(&["calls", data, "--json", "--sort=-duration", "-n=3"]);
+    let calls = json_lines(&["calls", data, "--json", "--sort=-duration", "-n=3"]);
     let longest: Vec<_> = calls.iter().map(|call| call["duration"].as_i64()).collect();
     assert_eq!(longest, [Some(2_008_000_000); 3]);
     assert_eq!(collector.terminate().0, Some(0));

@@ -11,8 +11,8 @@ use std::net::{Shutdown, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use collected::http::captures;
-use collected::{Collector, records, run, stdout, text};
+use collected::http::{captures, metric};
+use collected::{Collector, eventually, records, run, stdout, text};
 use serde_json::Value;
 use traceloom_input::captures::{Captures, DataFolder};
 
@@ -64,6 +64,13 @@ fn kept(data: &Path, id: &str) -> Vec<u8> {
     });
     copied.expect("it can be read");
     bytes
+}
+
+/// Waits until the collector's metrics have a line.
+fn wait_for_metric(http: &str, line: &str) {
+    let (sample, value) = line.rsplit_once(' ').expect("a sample and its value");
+    let wanted = value.parse().ok();
+    eventually(|| (metric(http, sample) == wanted).then_some(()));
 }
 
 #[test]
@@ -239,24 +246,6 @@ fn garbage_disturbs_no_other_and_is_told() {
     let told = String::from_utf8_lossy(&checked.stdout).into_owned();
     assert_eq!(checked.status.code(), Some(1), "{told}");
     assert!(told.contains("/trace.heph"), "{told}");
-}
-
-/// Waits until the collector's metrics have a line.
-fn wait_for_metric(http: &str, line: &str) {
-    let until = Instant::now() + Duration::from_secs(20);
-    loop {
-        let host = http.strip_prefix("http://").expect("an address");
-        let mut socket = TcpStream::connect(host).expect("a connection");
-        let request = format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-        socket.write_all(request.as_bytes()).expect("a request");
-        let mut text = String::new();
-        socket.read_to_string(&mut text).expect("an answer");
-        if text.lines().any(|one| one == line) {
-            return;
-        }
-        assert!(Instant::now() < until, "no `{line}` in {text}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// Cuts a trace into its packets.

@@ -11,29 +11,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use collected::http::{ask, authority, captures, request};
-use collected::{Collector, command, run, stdout, text};
+use collected::{Collector, SHOP, command, exported, noise, run, stdout, text};
 use serde_json::Value;
-
-const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
-
-/// Bytes that look like nothing, as long as asked for.
-fn noise(length: usize) -> Vec<u8> {
-    let mut state = 1_u64;
-    let next = || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (state >> 56) as u8
-    };
-    std::iter::repeat_with(next).take(length).collect()
-}
-
-/// Writes a capture's files and returns the bytes of the only one.
-fn exported(scratch: &Path, data: &Path, id: &str, name: &str) -> Vec<u8> {
-    let out = scratch.join(format!("out-{id}"));
-    stdout(&["export", id, "--data", text(data), "-o", text(&out)]);
-    std::fs::read(out.join(name)).expect("the file")
-}
 
 /// A recording of one file.
 fn streams_file(scratch: &Path) -> PathBuf {
@@ -135,7 +114,7 @@ fn curl_uploads_a_file_and_it_is_there_when_curl_ends() {
         (&"1-1".into(), &true.into())
     );
     let original = std::fs::read(&file).expect("a file");
-    assert!(exported(scratch.path(), &data, "1-1", "shop.pb.gz") == original);
+    assert!(exported(&data, "1-1", "shop.pb.gz") == original);
     assert_eq!(
         stdout(&["top", "--csv", text(&data)]),
         stdout(&["top", "--csv", text(&file)])
@@ -188,9 +167,9 @@ fn a_push_goes_on_where_the_connection_broke() {
     let folder = scratch.path().join("several");
     std::fs::create_dir(&folder).expect("a folder");
     let files = [
-        ("a.bin", noise(3_000_000)),
+        ("a.bin", noise(1, 3_000_000)),
         ("b.bin", Vec::new()),
-        ("c.bin", noise(2_000_000)),
+        ("c.bin", noise(1, 2_000_000)),
     ];
     for (name, bytes) in &files {
         std::fs::write(folder.join(name), bytes).expect("a file");
@@ -245,7 +224,7 @@ fn what_a_client_was_told_is_safe_is_there_after_a_kill() {
         "{}",
         created.head
     );
-    let bytes = noise(1 << 20);
+    let bytes = noise(1, 1 << 20);
     // A body that is longer than what comes of it.
     let host = authority(&http);
     let head = format!(
@@ -276,7 +255,7 @@ fn what_a_client_was_told_is_safe_is_there_after_a_kill() {
     }
     collector.child.kill().expect("a kill");
     collector.child.wait().expect("an end");
-    let kept = exported(scratch.path(), &data, "1-1", "x.bin");
+    let kept = exported(&data, "1-1", "x.bin");
     assert!(
         kept.len() >= safe && bytes.starts_with(&kept),
         "{} of {safe}",
@@ -304,10 +283,7 @@ fn what_a_client_was_told_is_safe_is_there_after_a_kill() {
     );
     let again = scratch.path().join("again");
     std::fs::create_dir(&again).expect("a folder");
-    assert!(
-        exported(&again, &data, "1-1", "x.bin") == bytes,
-        "every byte once"
-    );
+    assert!(exported(&data, "1-1", "x.bin") == bytes, "every byte once");
 }
 
 #[test]
@@ -404,7 +380,7 @@ fn requests_that_cannot_be_meant_are_refused_with_a_sentence_and_counted() {
     );
     let answer = ask(http, chunked.as_bytes());
     assert_eq!(answer.status, 200, "{}", answer.body);
-    assert_eq!(exported(scratch.path(), &data, "1-1", "a"), b"12345678");
+    assert_eq!(exported(&data, "1-1", "a"), b"12345678");
 }
 
 #[test]
@@ -508,7 +484,7 @@ fn a_head_that_does_not_end_and_garbage_disturb_nobody() {
         socket.write_all(b"POST /api/v1/upl").expect("a beginning");
     }
     let mut garbage = TcpStream::connect(authority(http)).expect("a connection");
-    garbage.write_all(&noise(200_000)).ok();
+    garbage.write_all(&noise(1, 200_000)).ok();
     let answer = ask(
         http,
         &request(http, "POST /api/v1/upload?name=a", "", b"bytes"),
@@ -550,7 +526,7 @@ fn dumps_that_agents_put_are_kept_by_their_pod_and_other_paths_are_refused() {
             "20261123T090530.top.txt",
             b"top - 09:05:30 up 1 day\n".to_vec(),
         ),
-        ("20261123T090530.hprof.zip", noise(300_000)),
+        ("20261123T090530.hprof.zip", noise(1, 300_000)),
     ];
     for (at, (file, body)) in dumps.iter().enumerate() {
         let answer = put(&format!("{folder}/{file}"), body);
@@ -558,7 +534,7 @@ fn dumps_that_agents_put_are_kept_by_their_pod_and_other_paths_are_refused() {
         let id = format!("1-{}", at + 1);
         assert!(answer.body.contains(&id), "{}", answer.body);
         let name = format!("shop/cart-7d_1691167327796/{file}");
-        let exported = exported(scratch.path(), &data, &id, &name);
+        let exported = exported(&data, &id, &name);
         assert!(exported == *body, "{file}");
     }
     let kept = captures(&data);
@@ -577,7 +553,7 @@ fn dumps_that_agents_put_are_kept_by_their_pod_and_other_paths_are_refused() {
     // A name that would climb is a name.
     let answer = put("../2026/11/23/09/05/30/.._1/20261123T090530.td.txt", b"x");
     assert_eq!(answer.status, 201, "{}", answer.body);
-    let climbed = exported(scratch.path(), &data, "1-4", "_1/20261123T090530.td.txt");
+    let climbed = exported(&data, "1-4", "_1/20261123T090530.td.txt");
     assert_eq!(climbed, b"x");
     let read_only = stdout(&[
         "token",

@@ -9,16 +9,8 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use collected::http::{ask, request};
+use collected::http::{ask, metric, request};
 use collected::{Collector, eventually, run, streams, text};
-
-/// Returns the value of a sample of `/metrics`.
-fn metric(http: &str, sample: &str) -> Option<f64> {
-    let answer = ask(http, &request(http, "GET /metrics", "", b""));
-    let mut lines = answer.body.lines();
-    let value = lines.find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
-    value.map(|value| value.parse().expect("a number"))
-}
 
 fn units(http: &str, what: &str, listener: &str) -> Option<f64> {
     let sample = format!("traceloom_{what}_units_total{{listener=\"{listener}\"}}");

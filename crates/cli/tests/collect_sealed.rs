@@ -8,20 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use collected::{Collector, command, run, stdout, text};
+use collected::{Collector, command, exported, json_lines, noise, run, stdout, text};
 use serde_json::Value;
-
-/// Bytes that no compression makes shorter, other ones for each seed.
-fn noise(seed: u64, length: usize) -> Vec<u8> {
-    let mut state = seed;
-    let next = || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (state >> 56) as u8
-    };
-    std::iter::repeat_with(next).take(length).collect()
-}
 
 /// Writes a file and pushes it as a capture of a service.
 fn push(collector: &Collector, scratch: &Path, name: &str, service: &str, bytes: &[u8]) {
@@ -38,10 +26,7 @@ fn push(collector: &Collector, scratch: &Path, name: &str, service: &str, bytes:
 }
 
 fn captures(data: &Path, more: &[&str]) -> Vec<Value> {
-    let rows = stdout(&[&["captures", "ls", "--json", "--data", text(data)], more].concat());
-    rows.lines()
-        .map(|row| serde_json::from_str(row).expect("JSON"))
-        .collect()
+    json_lines(&[&["captures", "ls", "--json", "--data", text(data)], more].concat())
 }
 
 fn ids(captures: &[Value]) -> Vec<&str> {
@@ -65,20 +50,6 @@ fn n_chunks(data: &Path) -> usize {
     std::fs::read_dir(data.join("chunks"))
         .expect("a folder")
         .count()
-}
-
-fn exported(scratch: &Path, data: &Path, id: &str, name: &str) -> Vec<u8> {
-    let out = scratch.join(format!("out-{id}"));
-    stdout(&[
-        "export",
-        id,
-        "--force",
-        "--data",
-        text(data),
-        "-o",
-        text(&out),
-    ]);
-    std::fs::read(out.join(name)).expect("the file")
 }
 
 #[test]
@@ -119,7 +90,7 @@ fn pins_and_deletions_reach_a_running_collector_and_are_done_without_one() {
     assert!(of("delete", "1-2").status.success());
     assert_eq!(ids(&captures(&data, &[])), ["1-1", "1-3"]);
     assert_eq!(n_chunks(&data), 5);
-    assert!(exported(scratch, &data, "1-3", "third") == shared);
+    assert!(exported(&data, "1-3", "third") == shared);
     let (code, said) = collector.terminate();
     assert_eq!(code, Some(0), "{said}");
 
@@ -143,7 +114,7 @@ fn pins_and_deletions_reach_a_running_collector_and_are_done_without_one() {
         ids.len() == 2 && ids[0] == "1-1" && !["1-2", "1-3"].contains(&ids[1]),
         "{ids:?}"
     );
-    assert!(exported(scratch, &data, "1-1", "first") == first);
+    assert!(exported(&data, "1-1", "first") == first);
     assert!(run(&["check", text(&data)]).status.code() != Some(70));
 }
 
@@ -196,7 +167,7 @@ fn a_backup_of_a_running_collector_is_restored_as_another_start() {
     std::fs::remove_dir_all(&data).expect("the machine is lost");
 
     let backup = PathBuf::from(scratch).join("backup");
-    assert!(exported(scratch, &backup, "1-1", "before") == before);
+    assert!(exported(&backup, "1-1", "before") == before);
     let listed = captures(&backup, &[]);
     assert_eq!(ids(&listed)[0], "1-1");
     assert!(
@@ -215,7 +186,7 @@ fn a_backup_of_a_running_collector_is_restored_as_another_start() {
             .iter()
             .any(|one| one["id"].as_str().is_some_and(|id| !id.starts_with("1-")))
     );
-    assert!(exported(scratch, &backup, "1-1", "before") == before);
+    assert!(exported(&backup, "1-1", "before") == before);
     // Every stream of an agent is readable, as far as it was copied.
     let checked = run(&["check", text(&backup)]);
     assert!(matches!(checked.status.code(), Some(0 | 1)));

@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use collected::{Collector, eventually, run, stdout, streams, text};
-
-const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+use collected::http::captures;
+use collected::{Collector, SHOP, eventually, exported, run, stdout, streams, text};
 
 /// Runs openssl, which makes the certificates.
 fn openssl(folder: &Path, args: &[&str]) {
@@ -208,28 +207,14 @@ fn what_is_sent_over_tls_is_what_was_kept_and_others_are_refused() {
             format!("traceloom_refused_total{{listener=\"{listener}\",reason=\"tls_handshake\"}}");
         assert!(counted.contains(&row), "{row} is missing in {counted}");
     }
-    let listed = stdout(&["captures", "ls", "--json", text(&data)]);
-    assert_eq!(listed.lines().count(), 3, "{listed}");
-    assert_eq!(std::fs::read(&trace).expect("the trace"), heph_of(&data));
+    let listed = captures(&data);
+    assert_eq!(listed.len(), 3, "{listed:?}");
+    let heph = listed.iter().find(|row| row["protocol"] == "heph");
+    let id = heph.and_then(|row| row["id"].as_str());
+    let kept = exported(&data, id.expect("a Heph capture"), "trace.heph");
+    assert_eq!(std::fs::read(&trace).expect("the trace"), kept);
     let (code, said) = collector.terminate();
     assert_eq!(code, Some(0), "{said}");
-}
-
-/// Returns the bytes of the only Heph capture of a data folder.
-fn heph_of(data: &Path) -> Vec<u8> {
-    let out = data.with_extension("heph-out");
-    let listed = stdout(&["captures", "ls", "--json", text(data)]);
-    let row = listed
-        .lines()
-        .find(|row| row.contains("\"heph\""))
-        .expect("a Heph capture");
-    let row: serde_json::Value = serde_json::from_str(row).expect("JSON");
-    let id = row["capture"]
-        .as_str()
-        .or(row["id"].as_str())
-        .expect("an id");
-    stdout(&["export", id, "--data", text(data), "-o", text(&out)]);
-    std::fs::read(out.join("trace.heph")).expect("the trace")
 }
 
 #[test]

@@ -5,14 +5,14 @@
 #[path = "collected/mod.rs"]
 mod collected;
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
 use collected::http::captures;
-use collected::{Collector, command, eventually, records, run, stdout, text};
+use collected::program::running::Running;
+use collected::{Collector, eventually, exported, records, run, stdout, text};
 
 /// A trace in the binary form and in the XML form, as files.
 fn traces(scratch: &Path) -> [PathBuf; 2] {
@@ -24,68 +24,11 @@ fn traces(scratch: &Path) -> [PathBuf; 2] {
     [binary, xml]
 }
 
-/// The bytes of the one part of a capture, as `export` writes them.
-fn exported(data: &Path, id: &str, name: &str) -> Vec<u8> {
-    let out = tempfile::tempdir().expect("a folder");
-    let to = out.path().join("out");
-    stdout(&["export", id, "--data", text(data), "-o", text(&to)]);
-    std::fs::read(to.join(name)).expect("a trace")
-}
-
-/// A program of this one that says a line when it listens, with its commands.
-struct Running {
-    child: Child,
-    stdin: Option<ChildStdin>,
-    out: BufReader<ChildStdout>,
-}
-
-impl Running {
-    fn start(args: &[&str]) -> Self {
-        let mut child = command(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program runs");
-        let stdin = child.stdin.take();
-        let out = BufReader::new(child.stdout.take().expect("its output"));
-        Self { child, stdin, out }
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.out.read_line(&mut line).expect("a line");
-        line.trim_end().to_owned()
-    }
-
-    fn type_line(&mut self, line: &str) {
-        let stdin = self.stdin.as_mut().expect("its input");
-        writeln!(stdin, "{line}").expect("it reads");
-    }
-
-    /// Waits for its end; returns its exit code, and what it said besides.
-    fn end(mut self) -> (Option<i32>, String) {
-        drop(self.stdin.take());
-        let mut said = String::new();
-        self.out.read_to_string(&mut said).expect("text");
-        let mut err = self.child.stderr.take().expect("its messages");
-        err.read_to_string(&mut said).expect("text");
-        (self.child.wait().expect("an end").code(), said)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// Plays an agent, and returns where it waits for its client.
 fn agent(trace: &Path, more: &[&str]) -> (Running, String) {
     let args = [&["send", text(trace), "--listen", "127.0.0.1:0"], more].concat();
-    let mut agent = Running::start(&args);
-    let line = agent.line();
+    let agent = Running::start(&args);
+    let line = agent.next();
     let address = line.rsplit(' ').next().expect("an address").to_owned();
     (agent, address)
 }
@@ -151,10 +94,13 @@ fn a_client_chooses_the_form_and_the_data_are_the_same() {
         let (agent, address) = agent(trace, &[]);
         let attach = ["attach", &address, "--to", &collector.tptp];
         let client = Running::start(&[&attach[..], &flags].concat());
-        let (code, said) = client.end();
+        let (lines, code, said) = client.end();
         assert_eq!(code, Some(0), "{said}");
-        assert!(said.contains("the data flow\nended\n"), "{said}");
-        assert_eq!(agent.end().0, Some(0));
+        assert!(
+            lines.ends_with(&["the data flow", "ended"].map(str::to_owned)),
+            "{lines:?}"
+        );
+        assert_eq!(agent.end().1, Some(0));
         let kept = exported(&data, &format!("1-{n}"), name);
         let bytes = std::fs::read(expected).expect("a trace");
         assert!(kept == bytes, "{name} {flags:?}");
@@ -175,27 +121,27 @@ fn data_pause_resume_and_end_at_a_record() {
         };
         let attach = ["attach", &address, "--to", &collector.tptp];
         let mut client = Running::start(&[&attach[..], flags].concat());
-        assert!(client.line().starts_with("format "));
-        assert_eq!(client.line(), "the data flow");
+        assert!(client.next().starts_with("format "));
+        assert_eq!(client.next(), "the data flow");
         let there = || {
             let listed = captures(&data);
             let part = listed.get(n).map(|row| row["parts"][0]["bytes"].as_u64());
             part.flatten().unwrap_or(0)
         };
         eventually(|| (there() > 10_000).then_some(()));
-        client.type_line("pause");
-        assert_eq!(client.line(), "paused");
+        client.write(b"pause\n");
+        assert_eq!(client.next(), "paused");
         std::thread::sleep(Duration::from_millis(500));
         let paused = there();
         std::thread::sleep(Duration::from_millis(500));
         assert_eq!(there(), paused, "nothing comes while it is paused");
-        client.type_line("resume");
-        assert_eq!(client.line(), "resumed");
+        client.write(b"resume\n");
+        assert_eq!(client.next(), "resumed");
         eventually(|| (there() > paused).then_some(()));
-        client.type_line("end");
-        assert_eq!(client.line(), "ended");
-        assert_eq!(client.end().0, Some(0));
-        assert_eq!(agent.end().0, Some(0));
+        client.write(b"end\n");
+        assert_eq!(client.next(), "ended");
+        assert_eq!(client.end().1, Some(0));
+        assert_eq!(agent.end().1, Some(0));
         let kept = exported(&data, &format!("1-{}", n + 1), name);
         let whole = std::fs::read(trace).expect("a trace");
         assert!(kept.len() < whole.len() && whole.starts_with(&kept));
@@ -259,7 +205,7 @@ fn agents_that_refuse_go_or_lie_are_told_about() {
     let nobody = format!("tptp://{}", free.local_addr().expect("an address"));
     drop(free);
     let (_agent, address) = agent(&binary, &[]);
-    let (code, said) = Running::start(&["attach", &address, "--to", &nobody]).end();
+    let (_, code, said) = Running::start(&["attach", &address, "--to", &nobody]).end();
     assert_eq!(code, Some(1), "{said}");
     assert!(
         said.contains("the agent refused startMonitoring: "),
@@ -268,10 +214,10 @@ fn agents_that_refuse_go_or_lie_are_told_about() {
     // Data go to this machine alone.
     let far = "tptp://192.0.2.1:1718";
     let (_agent, address) = agent(&binary, &[]);
-    let (code, said) = Running::start(&["attach", &address, "--to", far]).end();
+    let (_, code, said) = Running::start(&["attach", &address, "--to", far]).end();
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("to this machine alone"), "{said}");
-    let (code, said) = Running::start(&["attach", nobody.trim_start_matches("tptp://")]).end();
+    let (_, code, said) = Running::start(&["attach", nobody.trim_start_matches("tptp://")]).end();
     assert_eq!(
         (code, said.contains("no agent at")),
         (Some(1), true),
@@ -294,7 +240,7 @@ fn agents_that_refuse_go_or_lie_are_told_about() {
         socket.read_exact(&mut asked).expect("a command");
         let _ = socket.write_all(answer);
         let _ = socket.shutdown(Shutdown::Write);
-        let (code, said) = client.end();
+        let (_, code, said) = client.end();
         assert_eq!(code, Some(1), "{said}");
         assert!(said.contains(expected), "{said}");
         assert!(!said.contains(['\u{1b}', '\u{7}']), "{said:?}");

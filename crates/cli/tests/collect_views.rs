@@ -3,12 +3,10 @@
 mod collected;
 
 use collected::http::ask;
-use collected::{Collector, eventually, run, stdout, text};
+use collected::{Collector, SHOP, eventually, json_lines, run, stdout, text};
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-
-const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
 
 /// Where the HTTP side of a collector is.
 fn authority(collector: &Collector) -> String {
@@ -31,14 +29,6 @@ fn rows(address: &str, path: &str) -> Vec<Value> {
     body["rows"].as_array().expect("rows").clone()
 }
 
-fn lines(args: &[&str]) -> Vec<Value> {
-    let text = stdout(args);
-    let values = text
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"));
-    values.collect()
-}
-
 /// A collector that has the shop, and where its HTTP side is.
 fn collected_shop(data: &std::path::Path) -> (Collector, String) {
     let collector = Collector::start(data, &[]);
@@ -58,7 +48,7 @@ fn answers_are_what_commands_print() {
     let data = text(&data);
     assert_eq!(
         rows(&address, "/api/v1/captures"),
-        lines(&["captures", "ls", data, "--json"])
+        json_lines(&["captures", "ls", data, "--json"])
     );
     let query = "/api/v1/calls?sort=-duration&n=7&q=duration+%3E+10ms&svc=shop";
     let chosen = format!("{data}#1-1");
@@ -77,10 +67,10 @@ fn answers_are_what_commands_print() {
         let row = row.as_object_mut().expect("an object");
         row.remove("place").expect("a place");
     }
-    assert_eq!(plain, lines(&calls));
+    assert_eq!(plain, json_lines(&calls));
     let call = found[0]["capture"]["call"].as_str().expect("an id");
     let detail = rows(&address, &format!("/api/v1/calls/{call}?capture=1-1"));
-    assert_eq!(detail, lines(&["call", &chosen, call, "--json"]));
+    assert_eq!(detail, json_lines(&["call", &chosen, call, "--json"]));
     assert_eq!(detail[0]["duration_ns"], found[0]["duration"]);
     let part = rows(
         &address,
@@ -94,7 +84,7 @@ fn answers_are_what_commands_print() {
     );
     assert_eq!((&all[3]["below"], &all[4]["below"]), (&4.into(), &1.into()));
     let functions = rows(&address, "/api/v1/functions?n=5");
-    assert_eq!(functions, lines(&["top", data, "--json", "-n=5"]));
+    assert_eq!(functions, json_lines(&["top", data, "--json", "-n=5"]));
     let notes = run(&["check", "--json", &chosen]);
     let notes = String::from_utf8(notes.stdout).expect("text");
     assert_eq!(
@@ -136,7 +126,7 @@ fn answers_are_what_commands_print() {
         let command = [command, &[chosen.as_str()]].concat();
         assert_eq!(
             rows(&address, &format!("/api/v1/{path}")),
-            lines(&command),
+            json_lines(&command),
             "{path}"
         );
     }
@@ -149,7 +139,7 @@ fn answers_are_what_commands_print() {
     );
     assert_eq!(
         bytes,
-        lines(&[
+        json_lines(&[
             "dump",
             "--hex=8",
             "--start=16",
@@ -221,7 +211,7 @@ fn pages_of_calls_come_to_the_list() {
     let (_collector, address) = collected_shop(&data);
     let data = text(&data);
     for sort in ["-start", "-duration", "thread", "-cpu"] {
-        let whole = lines(&["calls", data, "--json", &format!("--sort={sort}")]);
+        let whole = json_lines(&["calls", data, "--json", &format!("--sort={sort}")]);
         let (mut paged, mut after) = (Vec::new(), String::new());
         loop {
             let path = format!("/api/v1/calls?n=7&sort={sort}&after={after}");
@@ -271,7 +261,7 @@ fn the_newest_calls_of_several_captures_are_those_of_the_whole_list() {
     let newest = rows(&address, "/api/v1/calls?n=9");
     assert_eq!(newest.len(), 9);
     let data = text(&data);
-    let all = lines(&["calls", data, "--json", "--sort=-start"]);
+    let all = json_lines(&["calls", data, "--json", "--sort=-start"]);
     let starts = |rows: &[Value]| -> Vec<i64> {
         let starts = rows
             .iter()
@@ -281,7 +271,7 @@ fn the_newest_calls_of_several_captures_are_those_of_the_whole_list() {
     assert_eq!(starts(&newest), starts(&all));
     // Each is what `call` takes, whatever was opened to list it.
     let id = newest[8]["id"].as_str().expect("an id");
-    let call = lines(&["call", data, id, "--json"]);
+    let call = json_lines(&["call", data, id, "--json"]);
     assert_eq!(call[0]["start_ns"], newest[8]["start"]);
 }
 
@@ -321,7 +311,7 @@ fn an_original_is_an_archive_of_what_was_sent() {
     let path = folder.path().join("shop.zip");
     std::fs::write(&path, &zip.stdout).expect("a file");
     let calls = |path: &str| {
-        let rows = lines(&["calls", path, "--json"]);
+        let rows = json_lines(&["calls", path, "--json"]);
         let facts = rows
             .into_iter()
             .map(|row| (row["start"].clone(), row["title"].clone()));

@@ -2,14 +2,15 @@
 #![cfg(unix)]
 #![allow(missing_docs, reason = "a test")]
 
+mod program;
+
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::io::Write as _;
 use std::time::Duration;
 
+use program::running::Running;
+use program::{command, path_text, stdout};
 use serde_json::Value;
 
 /// Formats that are streams, with a name for their files.
@@ -24,89 +25,9 @@ const STREAMS: [&str; 8] = [
     "line-protocol",
 ];
 
-const SOON: Duration = Duration::from_secs(30);
-
-fn program(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    command.args(args);
-    command
-}
-
-fn stdout(args: &[&str]) -> String {
-    let output = program(args).output().expect("the program runs");
-    assert!(output.status.success(), "{args:?}: {output:?}");
-    String::from_utf8(output.stdout).expect("text")
-}
-
 /// A trace that the reader of its format reads without a doubt.
 fn sample(format: &str) -> Vec<u8> {
     traceloom_samples::bytes(format, 7, 60_000)
-}
-
-/// A running command whose lines are taken as they come.
-struct Running {
-    child: Child,
-    lines: Receiver<String>,
-    what: String,
-}
-
-impl Running {
-    fn start(args: &[&str]) -> Self {
-        let mut child = program(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program runs");
-        let out: ChildStdout = child.stdout.take().expect("its output");
-        let (send, lines) = channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(out).lines() {
-                let _ = send.send(line.expect("text"));
-            }
-        });
-        let what = format!("{args:?}");
-        Self { child, lines, what }
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        let stdin = self.child.stdin.as_mut().expect("its input");
-        stdin.write_all(bytes).expect("it reads");
-        stdin.flush().expect("it reads");
-    }
-
-    fn next(&self) -> String {
-        let line = self.lines.recv_timeout(SOON);
-        line.unwrap_or_else(|_| panic!("no line of {} in {SOON:?}", self.what))
-    }
-
-    /// Waits for the end, and returns the lines that are left, the exit code, and what was said.
-    fn end(mut self) -> (Vec<String>, Option<i32>, String) {
-        drop(self.child.stdin.take());
-        let mut said = String::new();
-        let mut err = self.child.stderr.take().expect("its messages");
-        err.read_to_string(&mut said).expect("text");
-        let code = self.child.wait().expect("an end").code();
-        (self.lines.iter().collect(), code, said)
-    }
-
-    fn interrupt(self) -> (Vec<String>, Option<i32>, String) {
-        let pid = self.child.id().to_string();
-        let asked = Command::new("kill").args(["-INT", &pid]).status();
-        assert!(asked.expect("kill runs").success());
-        self.end()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a path of text")
 }
 
 #[test]
@@ -116,7 +37,7 @@ fn records_of_standard_input_come_before_its_end_and_are_those_of_the_file() {
         let bytes = sample(format);
         let file = scratch.path().join("sample");
         fs::write(&file, &bytes).expect("a file");
-        let expected: Vec<String> = stdout(&["dump", "--json", text(&file)])
+        let expected: Vec<String> = stdout(&["dump", "--json", path_text(&file)])
             .lines()
             .map(str::to_owned)
             .collect();
@@ -169,7 +90,7 @@ fn calls_of_standard_input_come_before_its_end_and_are_those_of_the_file() {
         let bytes = sample(format);
         let file = scratch.path().join("sample");
         fs::write(&file, &bytes).expect("a file");
-        let expected: Vec<String> = stdout(&["calls", "--json", text(&file)])
+        let expected: Vec<String> = stdout(&["calls", "--json", path_text(&file)])
             .lines()
             .map(str::to_owned)
             .collect();
@@ -197,14 +118,14 @@ fn a_file_that_grows_is_followed_past_cuts_and_replacements_until_ctrl_c() {
         let file = File::options().append(true).create(true).open(&path);
         file.expect("a file").write_all(bytes).expect("room");
     };
-    for command in ["dump", "calls"] {
+    for name in ["dump", "calls"] {
         File::create(&path).expect("a file");
         append(&bytes[..half]);
-        let followed = Running::start(&[command, "--json", "--follow", text(&path)]);
+        let followed = Running::start(&[name, "--json", "--follow", path_text(&path)]);
         let first = followed.next();
         append(&bytes[half..]);
         // Cut: it begins again.
-        let all = program(&[command, "--json", text(&path)]).output();
+        let all = command(&[name, "--json", path_text(&path)]).output();
         let n_all = String::from_utf8_lossy(&all.expect("it runs").stdout)
             .lines()
             .count();
@@ -215,14 +136,14 @@ fn a_file_that_grows_is_followed_past_cuts_and_replacements_until_ctrl_c() {
         while followed.lines.try_recv().is_ok() {}
         File::create(&path).expect("a file");
         append(&bytes[..half]);
-        assert_eq!(followed.next(), first, "{command} after a cut");
+        assert_eq!(followed.next(), first, "{name} after a cut");
         std::thread::sleep(Duration::from_millis(1500));
         while followed.lines.try_recv().is_ok() {}
         fs::rename(&path, scratch.path().join("old")).expect("a rotation");
         append(&bytes[..half]);
         let again = std::iter::from_fn(|| Some(followed.next()));
         let found = again.take(n_all).any(|line| line == first);
-        assert!(found, "{command} after a replacement");
+        assert!(found, "{name} after a replacement");
         let (_, code, said) = followed.interrupt();
         assert_eq!(code, Some(0), "{said}");
         assert!(said.contains("it was truncated"), "{said}");
@@ -256,14 +177,17 @@ fn what_needs_its_end_is_said() {
     let file = scratch.path().join("cpu.pprof");
     fs::write(&file, sample("pprof")).expect("a file");
     for (args, why) in [
-        (["dump", "--follow", text(&file)], "leave out --follow"),
-        (["calls", "--follow", text(&file)], "leave out --follow"),
+        (["dump", "--follow", path_text(&file)], "leave out --follow"),
         (
-            ["dump", "--follow", text(scratch.path())],
+            ["calls", "--follow", path_text(&file)],
+            "leave out --follow",
+        ),
+        (
+            ["dump", "--follow", path_text(scratch.path())],
             "no file that can grow",
         ),
     ] {
-        let output = program(&args).output().expect("it runs");
+        let output = command(&args).output().expect("it runs");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && said.contains(why), "{said}");
     }

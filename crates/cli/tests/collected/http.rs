@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{stdout, text};
+use super::{json_lines, text};
 
 /// An answer: its status and everything it is made of.
 pub struct Answer {
@@ -81,8 +81,13 @@ pub fn request(http: &str, line: &str, headers: &str, body: &[u8]) -> Vec<u8> {
 
 /// Returns the rows of `captures ls`.
 pub fn captures(data: &Path) -> Vec<Value> {
-    let rows = stdout(&["captures", "ls", "--json", text(data)]);
-    rows.lines()
-        .map(|row| serde_json::from_str(row).expect("JSON"))
-        .collect()
+    json_lines(&["captures", "ls", "--json", text(data)])
+}
+
+/// Returns the value of a sample of `/metrics`; `None` while there is no such sample.
+pub fn metric(http: &str, sample: &str) -> Option<f64> {
+    let answer = ask(http, &request(http, "GET /metrics", "", b""));
+    let mut lines = answer.body.lines();
+    let value = lines.find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
+    value.map(|value| value.parse().expect("a number"))
 }

@@ -1,5 +1,5 @@
 //! A running collector, and what tests of it share.
-#![allow(dead_code, reason = "not every test needs everything")]
+#![allow(dead_code, unused_imports, reason = "not every test needs everything")]
 
 pub mod agents;
 pub mod database;
@@ -7,33 +7,16 @@ pub mod go;
 pub mod http;
 pub mod marked;
 pub mod profiles;
+#[path = "../program/mod.rs"]
+pub mod program;
 pub mod proxy;
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
+pub use program::{SHOP, command, json_lines, path_text as text, run, stdout};
 use serde_json::Value;
-
-pub fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_traceloom"));
-    command.args(args);
-    command
-}
-
-pub fn run(args: &[&str]) -> Output {
-    command(args).output().expect("the program runs")
-}
-
-pub fn stdout(args: &[&str]) -> String {
-    let output = run(args);
-    assert!(
-        output.status.success(),
-        "{args:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout).expect("text")
-}
 
 /// Records of a trace, without the name of their part.
 pub fn records(path: &str, part: Option<&str>) -> Vec<Value> {
@@ -172,15 +155,30 @@ pub fn eventually<T>(mut ask: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-pub fn text(path: &Path) -> &str {
-    path.to_str().expect("a path of text")
+/// Returns the bytes of one file of a capture, as `export` writes it.
+pub fn exported(data: &Path, id: &str, name: &str) -> Vec<u8> {
+    let out = tempfile::tempdir().expect("a folder");
+    let to = out.path().join("out");
+    stdout(&["export", id, "--data", text(data), "-o", text(&to)]);
+    std::fs::read(to.join(name)).expect("the file")
+}
+
+/// Returns bytes that no compression makes shorter, other ones for each seed.
+pub fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed;
+    let next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 56) as u8
+    };
+    std::iter::repeat_with(next).take(length).collect()
 }
 
 /// Streams as agents send them, made from the sample recording of the project.
 pub fn streams(scratch: &Path) -> PathBuf {
-    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
     let agents = scratch.join("all");
-    stdout(&["convert", shop, text(&agents), "--to", "cdt-streams"]);
+    stdout(&["convert", SHOP, text(&agents), "--to", "cdt-streams"]);
     // One process of several.
     let mut folders = vec![agents.clone()];
     loop {

@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub mod running;
+
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -24,6 +27,11 @@ pub fn run(args: &[&str]) -> Output {
 /// Returns what a stream holds as text.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Returns a path as an argument.
+pub fn path_text(path: &Path) -> &str {
+    path.to_str().expect("a path of text")
 }
 
 /// Runs the program, which must succeed, and returns what it prints.
