@@ -33,10 +33,10 @@ const CONNECT: Duration = Duration::from_secs(10);
 const ANSWER: Duration = Duration::from_secs(60);
 /// Bytes of an answer that are read.
 const MOST: usize = 64 << 10;
-/// What agents of every time say that they send.
+/// The content type that agents of every generation send.
 const KIND: &str = "application/zorka+cbor+v1";
 
-/// When an agent is of: what it calls its session, and how it gets one.
+/// A generation of agents: what they call a session, and how they get one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentGeneration {
     /// 2017: a session from `/agent/auth`, bodies in base64.
@@ -77,7 +77,7 @@ pub enum AgentPost {
 /// The posts of one session in their order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentSession {
-    /// When its agent is of.
+    /// The generation of its agent.
     pub generation: AgentGeneration,
     /// Its name, as it was recorded.
     pub name: String,
@@ -109,7 +109,7 @@ pub struct AgentsSent {
     pub posts: u64,
     /// Bytes of those.
     pub bytes: u64,
-    /// Times that something was sent again.
+    /// The number of posts that were sent again.
     pub again: u64,
     /// Why agents ended early, a sentence each.
     pub failures: Vec<String>,
@@ -192,7 +192,7 @@ struct SendingSession<'s> {
 }
 
 /// Why a post was not taken.
-struct Refused {
+struct RefusedPost {
     sentence: String,
     wait: Option<Duration>,
 }
@@ -253,7 +253,7 @@ impl Agent {
                     session.symbols.push(body);
                     let resets = *resets || std::mem::take(&mut is_new);
                     if let Err(refused) = self.symbols(&session, body, resets).await {
-                        self.all_again(&mut session, None, refused).await?;
+                        self.resend_until_taken(&mut session, None, refused).await?;
                     }
                 }
                 AgentPost::Trace(body, id) => {
@@ -264,7 +264,10 @@ impl Agent {
                     let id = id.map_or_else(random, Ok)?;
                     match self.trace(&session, body, id).await {
                         Ok(()) => {}
-                        Err(refused) => self.all_again(&mut session, Some(body), refused).await?,
+                        Err(refused) => {
+                            self.resend_until_taken(&mut session, Some(body), refused)
+                                .await?
+                        }
                     }
                     self.sent.traces += 1;
                     if let Some(row) = self.sent.ledger.last_mut() {
@@ -286,11 +289,11 @@ impl Agent {
     }
 
     /// Sends all symbols of a session again, and then a trace that was refused, until they are taken.
-    async fn all_again(
+    async fn resend_until_taken(
         &mut self,
         session: &mut SendingSession<'_>,
         trace: Option<&[u8]>,
-        refused: Refused,
+        refused: RefusedPost,
     ) -> Result<(), String> {
         let mut refused = refused;
         let mut wait = FIRST_WAIT;
@@ -298,7 +301,7 @@ impl Agent {
             tokio::time::sleep(refused.wait.unwrap_or(wait).min(LONGEST_WAIT)).await;
             wait *= 2;
             self.sent.again += 1;
-            match self.once_again(session, trace).await {
+            match self.resend_once(session, trace).await {
                 Ok(()) => return Ok(()),
                 Err(again) => refused = again,
             }
@@ -306,12 +309,12 @@ impl Agent {
         Err(format!("session {}: {}", session.name, refused.sentence))
     }
 
-    async fn once_again(
+    async fn resend_once(
         &mut self,
         session: &mut SendingSession<'_>,
         trace: Option<&[u8]>,
-    ) -> Result<(), Refused> {
-        let hopeless = |sentence| Refused {
+    ) -> Result<(), RefusedPost> {
+        let hopeless = |sentence| RefusedPost {
             sentence,
             wait: None,
         };
@@ -343,7 +346,7 @@ impl Agent {
         session: &SendingSession<'_>,
         body: &[u8],
         resets: bool,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RefusedPost> {
         let generation = session.recorded.generation;
         let resets = match resets {
             true => "true",
@@ -362,7 +365,7 @@ impl Agent {
         session: &SendingSession<'_>,
         body: &[u8],
         id: u128,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RefusedPost> {
         let generation = session.recorded.generation;
         let mut headers = vec![(generation.session_header(), session.name.clone())];
         if generation == AgentGeneration::Current {
@@ -379,7 +382,7 @@ impl Agent {
         generation: AgentGeneration,
         headers: &[(&str, String)],
         body: &[u8],
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RefusedPost> {
         let wire = match generation {
             AgentGeneration::Zico => STANDARD.encode(body).into_bytes(),
             _ => body.to_vec(),
@@ -393,11 +396,11 @@ impl Agent {
         Ok(())
     }
 
-    /// Asks for a session as agents did that did not make their own.
+    /// Asks for a session, as agents before [`AgentGeneration::Current`] do.
     async fn open(&mut self, generation: AgentGeneration) -> Result<String, String> {
         let key = self.options.to.authorization.as_deref().unwrap_or_default();
         let key = key.trim_start_matches("Bearer ").to_owned();
-        let failed = |refused: Refused| format!("no session: {}", refused.sentence);
+        let failed = |refused: RefusedPost| format!("no session: {}", refused.sentence);
         if generation == AgentGeneration::Zico {
             let id = format!("{:032x}", random()?);
             let headers = [("X-ZICO-Agent-UUID", id), ("X-ZICO-Auth-Key", key)];
@@ -430,9 +433,9 @@ impl Agent {
         kind: &str,
         headers: &[(&str, String)],
         body: Vec<u8>,
-    ) -> Result<Vec<u8>, Refused> {
+    ) -> Result<Vec<u8>, RefusedPost> {
         let to = self.options.to.to;
-        let lost = |error: &dyn std::fmt::Display| Refused {
+        let lost = |error: &dyn std::fmt::Display| RefusedPost {
             sentence: format!("the connection to {to} broke: {error}"),
             wait: None,
         };
@@ -473,7 +476,7 @@ impl Agent {
         if status < StatusCode::MULTIPLE_CHOICES {
             return Ok(said);
         }
-        Err(Refused {
+        Err(RefusedPost {
             sentence: format!(
                 "the collector answers {status}: {}",
                 String::from_utf8_lossy(&said).trim()
@@ -487,17 +490,17 @@ impl Agent {
         let socket = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
         let _ = socket.set_nodelay(true);
         match &self.options.to.tls {
-            None => spoken(socket).await,
+            None => begin_http(socket).await,
             Some(tls) => {
                 let secured = timeout(CONNECT, tls.connect(socket)).await;
-                spoken(secured.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?).await
+                begin_http(secured.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?).await
             }
         }
     }
 }
 
 /// Begins to speak HTTP over a connection.
-async fn spoken(
+async fn begin_http(
     socket: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 ) -> io::Result<SendRequest<Full<Bytes>>> {
     let (sender, connection) = http1::handshake(TokioIo::new(socket))

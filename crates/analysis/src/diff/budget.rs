@@ -10,8 +10,11 @@
 //! With a sign the change is compared, in percent or in the value's unit; without one the second recording's
 //! value.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
+
+use traceloom_model::bounds::saturated_i64;
 
 use super::{Amounts, Diff};
 use crate::MeasureUnit;
@@ -21,14 +24,14 @@ use crate::names::{alike, find_alike};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Budget {
     text: String,
-    value: Which,
+    value: BudgetValue,
     function: Option<String>,
     operator: BudgetOperator,
     limit: BudgetLimit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Which {
+enum BudgetValue {
     Own,
     Total,
     Calls,
@@ -52,7 +55,7 @@ enum BudgetLimit {
     Value(f64),
 }
 
-/// What a condition says of a difference.
+/// The result of checking a condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// The condition holds: the budget is broken.
@@ -61,7 +64,7 @@ pub struct Verdict {
     pub text: String,
 }
 
-/// Why a text is no condition.
+/// Why a text is not a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BudgetError {
     /// What is expected.
@@ -102,13 +105,13 @@ impl FromStr for Budget {
         let limit = limit(right.get(sign.len()..).unwrap_or("").trim())?;
         let left = left.trim();
         let (value, function) = if left == "total" {
-            (Which::Total, None)
+            (BudgetValue::Total, None)
         } else {
             let inside = left.strip_suffix(')').and_then(|left| left.split_once('('));
             match inside {
-                Some(("self", name)) => (Which::Own, Some(name)),
-                Some(("total", name)) => (Which::Total, Some(name)),
-                Some(("calls", name)) => (Which::Calls, Some(name)),
+                Some(("self", name)) => (BudgetValue::Own, Some(name)),
+                Some(("total", name)) => (BudgetValue::Total, Some(name)),
+                Some(("calls", name)) => (BudgetValue::Calls, Some(name)),
                 _ => {
                     return refused(format!(
                         "`{left}`: expected self(FUNCTION), total(FUNCTION), calls(FUNCTION) or total"
@@ -187,7 +190,7 @@ impl Budget {
         &self.text
     }
 
-    /// Looks whether the condition holds.
+    /// Checks the condition.
     ///
     /// # Errors
     /// When neither recording has the function: a budget that guards nothing is a mistake.
@@ -237,25 +240,14 @@ impl Budget {
             rows.find(|row| symbol_name(row) == Some(found))
         });
         let Some(row) = row else {
-            let wanted = alike(name);
-            let near = diff.symbols.iter().map(|symbol| alike(&symbol.name));
-            let last = wanted
-                .rsplit(['.', ':'])
-                .next()
-                .unwrap_or(&wanted)
-                .to_owned();
-            let near = near.into_iter().find(|name| {
-                name.rsplit(['.', ':'])
-                    .next()
-                    .is_some_and(|method| method.eq_ignore_ascii_case(&last))
-            });
+            let near = method_alike(name, diff);
             let hint = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
             return refused(format!("neither recording has a function {name}{hint}"));
         };
         let value = |amounts: &Amounts| match self.value {
-            Which::Own => amounts.own,
-            Which::Total => amounts.total,
-            Which::Calls => i64::try_from(amounts.count).unwrap_or(i64::MAX),
+            BudgetValue::Own => amounts.own,
+            BudgetValue::Total => amounts.total,
+            BudgetValue::Calls => saturated_i64(amounts.count),
         };
         Ok((
             diff.of_before(value(&row.before)),
@@ -265,9 +257,20 @@ impl Budget {
 
     fn shown(&self, diff: &Diff, value: f64) -> String {
         let unit = match self.value {
-            Which::Calls => &MeasureUnit::Count,
-            Which::Own | Which::Total => &diff.measure.unit,
+            BudgetValue::Calls => &MeasureUnit::Count,
+            BudgetValue::Own | BudgetValue::Total => &diff.measure.unit,
         };
         super::shown(unit, diff.per, value)
     }
+}
+
+/// Returns a function whose method is called like that of `name`, of any class.
+fn method_alike(name: &str, diff: &Diff) -> Option<String> {
+    fn method(name: &str) -> &str {
+        name.rsplit(['.', ':']).next().unwrap_or(name)
+    }
+    let wanted = alike(name);
+    let mut names = diff.symbols.iter().map(|symbol| alike(&symbol.name));
+    let found = names.find(|name| method(name).eq_ignore_ascii_case(method(&wanted)));
+    found.map(Cow::into_owned)
 }

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::saturated_i64;
 use traceloom_model::{
     Asks, BATCH_ROWS, Batch, Flow, Frame, FrameId, FunctionId, Order, Profile, ProfileId,
     SampleBatch, SampleRow, Sink, SpanBatch, Stack, StackId, Stage, Timestamp, TrackId, TrackKind,
     Unit, ValueType, Wants,
 };
 
-use super::fresh::Fresh;
+use super::added_rows::AddedRows;
 use crate::calltree::{Arena, ArenaNode, SpanFeed, TreeSpan};
 use crate::symbol::function_of_key;
 
@@ -27,7 +28,7 @@ pub struct AsSamples<'s> {
     pieces: SpanFeed,
     grounds: Grounds,
     overlapping: Vec<bool>,
-    fresh: Fresh,
+    added: AddedRows,
     /// The first start and the last end of what is told.
     taken: Option<(Timestamp, Timestamp)>,
     done: ToldSpans,
@@ -65,7 +66,7 @@ impl<'s> AsSamples<'s> {
             pieces: SpanFeed::new(lanes, false),
             grounds: Grounds::default(),
             overlapping: Vec::new(),
-            fresh: Fresh::default(),
+            added: AddedRows::default(),
             taken: None,
             done: ToldSpans::default(),
         }
@@ -128,39 +129,39 @@ impl<'s> AsSamples<'s> {
             } = node;
             let function = function_of_key(key);
             let frame = *frames.entry(function).or_insert_with(|| {
-                self.fresh.frame(Frame {
+                self.added.frame(Frame {
                     function,
                     ..Frame::default()
                 })
             });
-            let stack = self.fresh.stack(Stack::under(parent, frame));
+            let stack = self.added.stack(Stack::under(parent, frame));
             open.push((next_sibling, parent, track));
             open.push((first_child, Some(stack), track));
             batch.push(&SampleRow {
                 stack: Some(stack),
-                values: &[i64::try_from(count).unwrap_or(i64::MAX), own],
+                values: &[saturated_i64(count), own],
                 time: None,
                 track: Some(track),
                 span: None,
                 labels: &[],
             });
             if batch.len() == BATCH_ROWS {
-                self.to.define(self.fresh.take())?;
+                self.to.define(self.added.take())?;
                 self.to
                     .samples(std::mem::replace(&mut batch, SampleBatch::new(profile, 2)))?;
             }
         }
-        self.to.define(self.fresh.take())?;
+        self.to.define(self.added.take())?;
         self.to.samples(batch)
     }
 
     fn profile(&mut self) -> ProfileId {
-        let calls = self.fresh.string("calls");
-        let wall = self.fresh.string("wall");
+        let calls = self.added.string("calls");
+        let wall = self.added.string("wall");
         let columns = [(calls, Unit::Count), (wall, Unit::Nanoseconds)];
         let value_types =
-            columns.map(|(name, unit)| self.fresh.value_type(ValueType::sum(name, unit)));
-        self.fresh.profile(Profile {
+            columns.map(|(name, unit)| self.added.value_type(ValueType::sum(name, unit)));
+        self.added.profile(Profile {
             default: value_types.last().copied(),
             time: self.taken.map(|(from, _)| from),
             duration: self.taken.map(|(from, to)| to.saturating_sub(from)),
@@ -198,7 +199,7 @@ impl Stage for AsSamples<'_> {
                 batch.push(self.to)
             }
             Batch::Define(new) => {
-                self.fresh.see(&new);
+                self.added.see(&new);
                 for (id, row) in &new.tracks {
                     if self.overlapping.len() <= id.index() {
                         self.overlapping.resize(id.index() + 1, false);

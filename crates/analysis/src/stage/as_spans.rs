@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, HashSet};
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::row_number;
 use traceloom_model::{
     Asks, BATCH_ROWS, Batch, Flow, FrameId, Function, FunctionId, Profile, ProfileId, Recording,
     SampleBatch, Sink, SpanBatch, SpanId, SpanRow, SpanStatus, StackId, Stage, Timestamp, Track,
     TrackId, TrackKind, Unit, Wants,
 };
 
-use super::fresh::Fresh;
+use super::added_rows::AddedRows;
 use crate::symbol::symbol_of_frame;
 
 /// Turns the timed samples of one profile into spans.
@@ -22,7 +23,7 @@ pub struct AsSpans<'s> {
     to: &'s mut (dyn Sink + Send),
     value: Option<String>,
     tables: Recording,
-    fresh: Fresh,
+    added: AddedRows,
     chosen: Option<ProfileId>,
     points: BTreeMap<Option<TrackId>, Vec<(Timestamp, Option<StackId>)>>,
     busy: HashSet<TrackId, RandomState>,
@@ -60,7 +61,7 @@ impl<'s> AsSpans<'s> {
             to,
             value,
             tables: Recording::default(),
-            fresh: Fresh::default(),
+            added: AddedRows::default(),
             chosen: None,
             points: BTreeMap::new(),
             busy: HashSet::default(),
@@ -133,15 +134,15 @@ impl<'s> AsSpans<'s> {
     fn track(&mut self, of: Option<TrackId>) -> TrackId {
         match of {
             Some(track) if !self.busy.contains(&track) => track,
-            Some(track) => self.fresh.track(Track {
+            Some(track) => self.added.track(Track {
                 kind: TrackKind::Lane,
                 parent: Some(track),
                 lane: 1,
                 ..self.tables.track(track).cloned().unwrap_or_default()
             }),
             None => {
-                let name = self.fresh.string("samples");
-                self.fresh.track(Track::thread(name))
+                let name = self.added.string("samples");
+                self.added.track(Track::thread(name))
             }
         }
     }
@@ -165,7 +166,7 @@ impl<'s> AsSpans<'s> {
             let keep = same.count();
             self.close(&mut open, keep, time, track, functions, &mut batch);
             for &frame in frames.iter().skip(keep) {
-                let id = self.fresh.span();
+                let id = self.added.span();
                 open.push(RunningFrame {
                     id,
                     frame,
@@ -179,11 +180,11 @@ impl<'s> AsSpans<'s> {
             };
             self.close(&mut open, 0, until, track, functions, &mut batch);
             if batch.len() >= BATCH_ROWS / 2 {
-                self.to.define(self.fresh.take())?;
+                self.to.define(self.added.take())?;
                 self.to.spans(std::mem::take(&mut batch))?;
             }
         }
-        self.to.define(self.fresh.take())?;
+        self.to.define(self.added.take())?;
         self.to.spans(batch)
     }
 
@@ -202,7 +203,7 @@ impl<'s> AsSpans<'s> {
             let parent = open.last().map(|open| open.id);
             batch.push(&SpanRow {
                 parent,
-                depth: u32::try_from(open.len()).unwrap_or(u32::MAX),
+                depth: row_number(open.len()),
                 entry: parent.is_none(),
                 status: SpanStatus::Complete,
                 ..SpanRow::call(span.id, track, function, span.start, end)
@@ -255,8 +256,8 @@ impl<'s> AsSpans<'s> {
             return function;
         }
         let name = symbol_of_frame(&self.tables, frame).name;
-        let name = self.fresh.string(&name);
-        let function = self.fresh.function(Function::named(name));
+        let name = self.added.string(&name);
+        let function = self.added.function(Function::named(name));
         made.insert(frame, function);
         function
     }
@@ -274,7 +275,7 @@ impl Stage for AsSpans<'_> {
         match batch {
             Batch::Samples(samples) => self.samples(samples),
             Batch::Define(new) => {
-                self.fresh.see(&new);
+                self.added.see(&new);
                 self.tables.define(new.clone())?;
                 self.to.define(new)
             }
@@ -286,7 +287,7 @@ impl Stage for AsSpans<'_> {
                 Flow::Continue(())
             }
             Batch::Spans(spans) => {
-                spans.id.iter().for_each(|&id| self.fresh.see_span(id));
+                spans.id.iter().for_each(|&id| self.added.see_span(id));
                 self.busy.extend(&spans.track);
                 self.to.spans(spans)
             }

@@ -4,11 +4,11 @@
 //! of recording as the other; they look at one recording each, because ids and order are its own.
 //! [`Redact`] takes out what a capture must not tell when it is shared.
 
+mod added_rows;
 mod as_samples;
 mod as_spans;
 mod choose;
 mod extent;
-mod fresh;
 mod held;
 mod redact;
 mod shift;

@@ -14,7 +14,7 @@ fn is_ours(part: &Part) -> bool {
 }
 
 /// Splits an agent's path `…/<restart>/<stream>/<number>` into the restart's folder and the stream;
-/// `None` for a part that lies elsewhere.
+/// `None` for a part in another place.
 fn agent_path(name: &str) -> Option<(&str, &str)> {
     let (folder, file) = name.rsplit_once('/')?;
     let number = file.split(['.', '-']).next().unwrap_or(file);
@@ -28,14 +28,14 @@ fn agent_path(name: &str) -> Option<(&str, &str)> {
     Stream::of(stream).map(|_| (restart, stream))
 }
 
-/// Returns true if a restart's folder lies in an agent's dump: `<yyyy>/<MM>/<dd>/<startMs>`.
+/// Returns true if a restart's folder is part of an agent's dump: `<yyyy>/<MM>/<dd>/<startMs>`.
 fn is_restart(folder: &str) -> bool {
     let last = folder.rsplit('/').next().unwrap_or(folder);
     last.len() >= 12 && last.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Returns the server's folder of a restart: four levels up.
-fn server(folder: &str) -> &str {
+/// Returns the folder of the server that a restart belongs to: four levels up.
+fn server_folder(folder: &str) -> &str {
     let mut folder = folder;
     for _ in 0..4 {
         folder = folder.rsplit_once('/').map_or("", |(above, _)| above);
@@ -61,15 +61,15 @@ pub(super) fn dump(parts: &[Part]) -> Vec<Vec<usize>> {
         let part = parts.get(**index);
         part.and_then(|part| part.format) == Some(&super::PARAMS)
     };
-    let mut spare: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut spare_params: BTreeMap<&str, usize> = BTreeMap::new();
     for (restart, members) in &groups {
         if let Some(&index) = members.iter().find(is_params) {
-            spare.entry(server(restart)).or_insert(index);
+            spare_params.entry(server_folder(restart)).or_insert(index);
         }
     }
     let complete = |(restart, mut members): (&str, Vec<usize>)| {
         if members.iter().find(is_params).is_none()
-            && let Some(&index) = spare.get(server(restart))
+            && let Some(&index) = spare_params.get(server_folder(restart))
         {
             members.push(index);
         }
@@ -78,7 +78,7 @@ pub(super) fn dump(parts: &[Part]) -> Vec<Vec<usize>> {
     groups.into_iter().map(complete).collect()
 }
 
-/// Groups collector streams: by pod where they lie in one folder each, else by folder.
+/// Groups collector streams: by pod where each pod has a folder, else by the folder of the files.
 pub(super) fn streams(parts: &[Part]) -> Vec<Vec<usize>> {
     let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, part) in parts.iter().enumerate() {

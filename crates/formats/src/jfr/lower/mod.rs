@@ -1,9 +1,9 @@
 //! Recordings to the model: every event as a typed event, and what profilers emit as samples too.
 
+mod chunk_pools;
 mod constants;
 mod context;
 mod frames;
-mod gather;
 mod memo;
 mod plan;
 mod profiles;
@@ -25,9 +25,9 @@ use traceloom_model::{
     ResourceId, Series, Sink, StackId, StringId, Tables, TrackId, Value,
 };
 
+use self::chunk_pools::{ChunkPools, Types};
 use self::constants::{Constants, Into, ThreadRegistry};
 use self::context::ChunkLookahead;
-use self::gather::{Gathered, Types};
 use self::plan::{CounterField, EventTypes, FieldRole, Plan};
 use self::profiles::{Profiles, ROWS};
 use super::frame::{ChunkCutter, ExtentSource, PieceSink, unsupported, unsupported_version};
@@ -339,15 +339,15 @@ impl<'s> Lowering<'s> {
         let alloc = self.allocations(&seen, offset)?;
         let mut walk = EventWalk::new(bytes, header, types.known, schema, &limits);
         let wanted = |index| !self.amounts_only || !plan::is_of_stacks(schema.last_word(index));
-        let gathered = Gathered::of(bytes, header, &outline, types, &limits, &wanted);
-        if gathered.full {
+        let chunk_pools = ChunkPools::of(bytes, header, &outline, types, &limits, &wanted);
+        if chunk_pools.full {
             let text = "the constant pools have more entries than the limit `table` allows";
             self.sink.note(damage("limit_table", offset, text))?;
         }
         let rules = walk.rules();
         let compressed = header.compressed();
         let clock = header.clock();
-        let mut constants = Constants::new(rules, clock, bytes, compressed, gathered.pools);
+        let mut constants = Constants::new(rules, clock, bytes, compressed, chunk_pools.pools);
         self.look_ahead(&walk, bytes, &outline, alloc, &mut constants);
         let place = ChunkContext {
             chunk: bytes,

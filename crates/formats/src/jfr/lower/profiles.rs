@@ -1,4 +1,4 @@
-//! Which events are samples, of what, and how much each one stands for (SPEC.md §7).
+//! The profiles of a recording: which events are samples, of what, and how much each one stands for (SPEC.md §7).
 
 use traceloom_model::{
     Attribute, AttributeKey, Profile, ProfileId, SampleBatch, SampleRow, StringId, Tables,

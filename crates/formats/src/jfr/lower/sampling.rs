@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use traceloom_model::bounds::saturated_i32;
 use traceloom_model::{Attribute, Flow, SampleRow, StringId, Value};
 
 use super::constants::Constants;
@@ -58,9 +59,7 @@ impl Lowering<'_> {
                 let weight = match cell(plan.amount) {
                     Some(DecodedValue::Float(weight)) => f64::from(weight),
                     Some(DecodedValue::Double(weight)) => weight,
-                    Some(DecodedValue::Int(weight)) => {
-                        f64::from(i32::try_from(weight).unwrap_or(i32::MAX))
-                    }
+                    Some(DecodedValue::Int(weight)) => f64::from(saturated_i32(weight)),
                     _ => 1.0,
                 };
                 (subject, scaled(integer(plan.size).unwrap_or(0), weight))

@@ -8,8 +8,8 @@ use super::super::header::Header;
 use super::super::record::Resolve;
 use super::super::value::Rules;
 use super::super::walk::Outline;
+use super::chunk_pools::{ChunkPools, Types};
 use super::constants::Constants;
-use super::gather::{Gathered, Types};
 
 /// The constants of one chunk, collected when somebody asks for one.
 pub(in super::super) struct ChunkConstants<'c> {
@@ -45,10 +45,11 @@ impl<'c> ChunkConstants<'c> {
         };
         let outline = Outline::of(self.chunk, compressed, &mut |_| false);
         let all = |_| true;
-        let gathered = Gathered::of(self.chunk, self.header, &outline, types, self.limits, &all);
+        let chunk_pools =
+            ChunkPools::of(self.chunk, self.header, &outline, types, self.limits, &all);
         let clock = self.header.clock();
         DefinedConstants {
-            constants: Constants::new(self.rules, clock, self.chunk, compressed, gathered.pools),
+            constants: Constants::new(self.rules, clock, self.chunk, compressed, chunk_pools.pools),
             tables: Tables::new(),
             rows: Recording::default(),
         }

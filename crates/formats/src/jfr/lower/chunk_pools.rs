@@ -1,4 +1,4 @@
-//! The constant pools of a chunk, from its checkpoints wherever they stand.
+//! The constant pools of a chunk, from its checkpoints, in any place of it.
 
 use traceloom_model::{Limit, Limits};
 
@@ -15,15 +15,15 @@ pub(super) struct Types<'c> {
     pub(super) schema: &'c TypeSchemas,
 }
 
-/// The constants of a chunk.
+/// The constant pools of one chunk.
 #[derive(Default)]
-pub(super) struct Gathered {
+pub(super) struct ChunkPools {
     pub(super) pools: Pools,
     /// There were more than the limit on tables allows.
     pub(super) full: bool,
 }
 
-impl Gathered {
+impl ChunkPools {
     /// Collects the constants of every checkpoint of the chunk, of the types that `wanted` is true for.
     pub(super) fn of(
         chunk: &[u8],
@@ -34,12 +34,12 @@ impl Gathered {
         wanted: &dyn Fn(usize) -> bool,
     ) -> Self {
         let mut walk = EventWalk::new(chunk, header, types.known, types.schema, limits);
-        let mut gathered = Self::default();
+        let mut chunk_pools = Self::default();
         let most = limits.of(Limit::Table);
         let rules = walk.rules();
         let mut add = |walk: &EventWalk<'_, '_>, head: &EventHead, checkpoint: &Checkpoint| {
             let body = walk.body(head);
-            gathered.full |= !gathered
+            chunk_pools.full |= !chunk_pools
                 .pools
                 .add(&rules, body, head.body, checkpoint, most, wanted);
         };
@@ -61,6 +61,6 @@ impl Gathered {
                 }
             }
         }
-        gathered
+        chunk_pools
     }
 }

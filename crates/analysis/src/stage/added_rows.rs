@@ -9,7 +9,7 @@ use traceloom_model::{
 ///
 /// A stage that adds rows does so at the end, when every id of the reader is known.
 #[derive(Debug, Default)]
-pub(super) struct Fresh {
+pub(super) struct AddedRows {
     strings: u32,
     tracks: u32,
     functions: u32,
@@ -43,7 +43,7 @@ macro_rules! adds {
     )*};
 }
 
-impl Fresh {
+impl AddedRows {
     /// Notes the ids that `new` uses.
     pub(super) fn see(&mut self, new: &Definitions) {
         after(&new.strings, StringId::raw, &mut self.strings);
