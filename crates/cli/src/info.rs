@@ -319,9 +319,7 @@ pub(crate) fn gather_part(
         strict: common.strict,
         ..PartSummary::default()
     };
-    facts
-        .notes
-        .part(PartId::nth(at));
+    facts.notes.part(PartId::nth(at));
     let format = input.parts().get(at).and_then(|part| part.part.format);
     match format.and_then(|format| format.reader) {
         Some(reader) => {
