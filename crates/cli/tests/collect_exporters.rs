@@ -343,6 +343,76 @@ fn spans_whose_answers_were_lost_are_there_once() {
     assert!(metrics.contains(&suppressed), "{metrics}");
 }
 
+/// As [`losing_proxy`], for calls of gRPC: an answer is thrown away once its trailers are there.
+fn losing_grpc_proxy(collector: &str) -> (String, Arc<AtomicUsize>) {
+    let to = collector.trim_start_matches("http://").to_owned();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+    let address = format!("http://{}", listener.local_addr().expect("an address"));
+    let (n_lost, n_answers) = (Arc::new(AtomicUsize::new(0)), AtomicUsize::new(0));
+    let lost = n_lost.clone();
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let mut client = client.expect("a connection");
+            let mut server = TcpStream::connect(&to).expect("a collector");
+            let mut asks = client.try_clone().expect("a handle");
+            let mut asked = server.try_clone().expect("a handle");
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut asks, &mut asked);
+                let _ = asked.shutdown(Shutdown::Both);
+            });
+            let mut answer = Vec::new();
+            while let Some(frame) = http2_frame(&mut server) {
+                let (is_headers, is_data) = (frame[3] == 1, frame[3] == 0);
+                let ends_stream = frame[4] & 1 != 0;
+                if !is_headers && !is_data {
+                    // Settings, windows and pings are of the connection.
+                    let _ = client.write_all(&frame);
+                    continue;
+                }
+                answer.extend_from_slice(&frame);
+                if !(is_headers && ends_stream) {
+                    continue;
+                }
+                if n_answers.fetch_add(1, Ordering::SeqCst) % 2 == 0 {
+                    lost.fetch_add(1, Ordering::SeqCst);
+                    break;
+                }
+                let _ = client.write_all(&std::mem::take(&mut answer));
+            }
+            let _ = client.shutdown(Shutdown::Both);
+            let _ = server.shutdown(Shutdown::Both);
+        }
+    });
+    (address, n_lost)
+}
+
+/// Reads a frame of HTTP/2 with its head; `None` at the end of the connection.
+fn http2_frame(server: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut frame = vec![0; 9];
+    server.read_exact(&mut frame).ok()?;
+    let length = u32::from_be_bytes([0, frame[0], frame[1], frame[2]]) as usize;
+    frame.resize(9 + length, 0);
+    server.read_exact(&mut frame[9..]).ok()?;
+    Some(frame)
+}
+
+#[test]
+fn spans_over_grpc_whose_answers_were_lost_are_there_once() {
+    let Some(packages) = senders() else { return };
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let collector = Collector::start(&data, &[]);
+    let (proxy, n_lost) = losing_grpc_proxy(&collector.grpc);
+    let sent = send(&packages, scratch.path(), ["grpc", &proxy, "gzip"]);
+    assert_eq!(kept(&data), sent);
+    let n_lost = n_lost.load(Ordering::SeqCst);
+    assert!(n_lost >= 2, "{n_lost} answers were lost");
+    let metrics = request(&collector.http, "GET /metrics", "", b"");
+    let metrics = ask(&collector.http, &metrics).body;
+    let suppressed = format!("traceloom_suppressed_units_total{{listener=\"otlp-grpc\"}} {n_lost}");
+    assert!(metrics.contains(&suppressed), "{metrics}");
+}
+
 #[test]
 fn spans_of_zipkins_exporter_are_those_that_were_sent() {
     let Some(packages) = senders() else { return };

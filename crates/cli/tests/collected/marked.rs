@@ -12,7 +12,7 @@ use super::http::{authority, request};
 /// How each text begins.
 const BEGIN: &str = "marked-";
 /// Senders, by what is posted.
-pub const N_SENDERS: u64 = 4;
+pub const N_SENDERS: u64 = 5;
 
 /// Returns a post: its request line, its headers and its body.
 fn post(number: u64, marked: &str) -> (String, &'static str, String) {
@@ -46,6 +46,21 @@ fn post(number: u64, marked: &str) -> (String, &'static str, String) {
             let span = json!({"traceId": trace, "spanId": span, "name": marked, "startTimeUnixNano": "1", "endTimeUnixNano": "2"});
             let traces = json!({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]});
             ("POST /v1/traces".to_owned(), JSON, traces.to_string())
+        }
+        3 => {
+            let sample = json!({"stackIndex": 0, "values": ["1"]});
+            let profile =
+                json!({"sampleType": {"typeStrindex": 1, "unitStrindex": 1}, "samples": [sample]});
+            let dictionary = json!({"stringTable": ["", marked], "stackTable": [{}]});
+            let profiles = json!({
+                "resourceProfiles": [{"scopeProfiles": [{"profiles": [profile]}]}],
+                "dictionary": dictionary,
+            });
+            (
+                "POST /v1development/profiles".to_owned(),
+                JSON,
+                profiles.to_string(),
+            )
         }
         _ => {
             let spans = json!([{"traceId": trace, "id": span, "name": marked, "timestamp": 1, "duration": 1}]);
