@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use traceloom_input::captures::DataFolder;
@@ -97,8 +97,13 @@ pub struct Tokens {
 #[derive(Debug, Default)]
 struct TokensRead {
     changed: Option<SystemTime>,
+    /// The file was read so soon behind its change that another change may have the same time.
+    is_recent: bool,
     list: Vec<StoredToken>,
 }
+
+/// Time within which two changes of a file may have the same time: clocks of file systems tick in milliseconds, of some in seconds.
+const TICK: Duration = Duration::from_secs(2);
 
 impl Tokens {
     /// Opens the tokens of a data folder, which need not have any.
@@ -107,8 +112,7 @@ impl Tokens {
     /// When their file cannot be read, or is none of tokens.
     pub fn open(folder: &DataFolder) -> Result<Self, Error> {
         let path = folder.path().join("tokens");
-        let (changed, list) = read(&path)?;
-        let read = Mutex::new(TokensRead { changed, list });
+        let read = Mutex::new(read(&path)?);
         Ok(Self { path, read })
     }
 
@@ -146,7 +150,8 @@ impl Tokens {
     /// # Errors
     /// When the name is taken, or the file cannot be written.
     pub fn add(&self, name: &str, rights: &[Right], tenants: &[String]) -> Result<String, Error> {
-        let mut list = self.list();
+        let _changing = self.lock()?;
+        let mut list = read(&self.path)?.list;
         if list.iter().any(|stored| stored.name == name) {
             let sentence =
                 format!("there is a token `{name}`; revoke it first, or take another name");
@@ -174,7 +179,8 @@ impl Tokens {
     /// # Errors
     /// When the file cannot be written.
     pub fn revoke(&self, name: &str) -> Result<bool, Error> {
-        let mut list = self.list();
+        let _changing = self.lock()?;
+        let mut list = read(&self.path)?.list;
         let before = list.len();
         list.retain(|stored| stored.name != name);
         if list.len() == before {
@@ -183,6 +189,16 @@ impl Tokens {
         write(&self.path, &list)?;
         self.audit("token_revoked", name)?;
         Ok(true)
+    }
+
+    /// Waits until nobody else changes the tokens; others wait until what is returned is dropped.
+    fn lock(&self) -> Result<File, Error> {
+        let path = self.path.with_extension("lock");
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600);
+        let file = options.open(&path);
+        let locked = file.and_then(|file| file.lock().map(|()| file));
+        locked.map_err(|error| Error::new(format!("{}: {error}", path.display())))
     }
 
     fn audit(&self, what: &'static str, name: &str) -> Result<(), Error> {
@@ -194,9 +210,9 @@ impl Tokens {
     /// Looks at the tokens as they are in the file now. One that cannot be read allows nothing.
     fn fresh<T>(&self, look: impl FnOnce(&[StoredToken]) -> T) -> T {
         let mut known = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if changed(&self.path).ok() != Some(known.changed) || known.changed.is_none() {
-            let (changed, list) = read(&self.path).unwrap_or_default();
-            *known = TokensRead { changed, list };
+        let is_same = changed(&self.path).ok() == Some(known.changed);
+        if !is_same || known.is_recent || known.changed.is_none() {
+            *known = read(&self.path).unwrap_or_default();
         }
         look(&known.list)
     }
@@ -211,17 +227,23 @@ fn changed(path: &Path) -> io::Result<Option<SystemTime>> {
     }
 }
 
-fn read(path: &Path) -> Result<(Option<SystemTime>, Vec<StoredToken>), Error> {
+fn read(path: &Path) -> Result<TokensRead, Error> {
     let failed = |error: &dyn std::fmt::Display| Error::new(format!("{}: {error}", path.display()));
     // Asked before: a change meanwhile is seen the next time.
     let Some(changed) = changed(path).map_err(|error| failed(&error))? else {
-        return Ok((None, Vec::new()));
+        return Ok(TokensRead::default());
     };
+    let age = SystemTime::now().duration_since(changed);
     let text = fs::read_to_string(path).map_err(|error| failed(&error))?;
     let rows = text.lines().map(|line| stored_token(line).ok_or(line));
     let list: Result<Vec<_>, _> = rows.collect();
     let list = list.map_err(|_| failed(&"a line is no token"))?;
-    Ok((Some(changed), list))
+    Ok(TokensRead {
+        changed: Some(changed),
+        // A change in the future tells nothing.
+        is_recent: age.is_ok_and(|age| age < TICK),
+        list,
+    })
 }
 
 fn stored_token(line: &str) -> Option<StoredToken> {
@@ -296,11 +318,40 @@ mod tests {
             fs::metadata(&file).unwrap().permissions().mode() & 0o777,
             0o600
         );
-        // A file system's clock may be coarse: the file is another one all the same.
-        std::thread::sleep(std::time::Duration::from_millis(20));
         assert!(operator.revoke("ci").unwrap());
         assert!(!operator.revoke("ci").unwrap());
         assert_eq!(collector.rights(&ci), None);
+    }
+
+    #[test]
+    fn tokens_made_at_the_same_time_are_all_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataFolder::create(&folder.path().join("data")).unwrap();
+        let collector = Tokens::open(&data).unwrap();
+        let names: Vec<_> = (0..40).map(|number| format!("t{number}")).collect();
+        let made: Vec<_> = std::thread::scope(|scope| {
+            let makers = names.chunks(10).map(|names| {
+                let (data, collector) = (&data, &collector);
+                scope.spawn(move || {
+                    let operator = Tokens::open(data).unwrap();
+                    let make = |name: &String| {
+                        let token = operator.add(name, &[Right::Read], &[]).unwrap();
+                        assert_eq!(collector.owner(&token).as_ref(), Some(name));
+                        token
+                    };
+                    names.iter().map(make).collect::<Vec<_>>()
+                })
+            });
+            let makers: Vec<_> = makers.collect();
+            let made = makers.into_iter().map(|maker| maker.join().unwrap());
+            made.flatten().collect()
+        });
+        for token in &made {
+            assert_eq!(collector.rights(token), Some(vec![Right::Read]));
+        }
+        assert!(collector.revoke("t7").unwrap());
+        assert_eq!(collector.rights(&made[7]), None);
+        assert_eq!(collector.list().len(), 39);
     }
 
     #[test]
@@ -311,7 +362,6 @@ mod tests {
         let token = tokens.add("a", &Right::ALL, &[]).unwrap();
         let file = data.path().join("tokens");
         let text = fs::read_to_string(&file).unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(20));
         fs::write(&file, text.replace("\"write\"", "\"everything\"")).unwrap();
         assert_eq!(tokens.rights(&token), None);
         assert!(Tokens::open(&data).is_err());
