@@ -5,9 +5,10 @@ import { isPrinting, widthOf } from "../shared/theme";
 import { Tip } from "../shared/tip";
 import { isLocalZone } from "../shared/zone";
 import { type Held, halves } from "./data";
+import { ORDERS } from "./layout";
 import { Legend } from "./legend";
 import { Measuring } from "./measuring";
-import { HEAD, ORDERS, TimelineModel } from "./model";
+import { HEAD, TimelineModel } from "./model";
 import { Overview } from "./overview";
 import { TimelinePainter } from "./paint";
 import { Remembered } from "./remembered";
@@ -83,7 +84,7 @@ export class TimelineChart {
   }
 
   arrange(): number {
-    const height = this.model.arrange() + HEAD + this.model.pinnedHeight;
+    const height = this.model.layout.arrange(this.model.high) + HEAD + this.model.layout.pinnedHeight;
     by(this.part, "room").style.height = `${height}px`;
     return height;
   }
@@ -94,12 +95,13 @@ export class TimelineChart {
     model.high = Math.max(view.clientHeight, 60);
     model.left = Math.min(this.gutter, Math.round(model.wide * 0.4));
     const height = this.arrange();
-    if (isPrinting()) model.high = onPaper(part, model, height, HEAD + model.pinnedHeight);
+    if (isPrinting()) model.high = onPaper(part, model, height, HEAD + model.layout.pinnedHeight);
     this.paint.resize();
     model.normalise();
     this.draw();
-    const top = HEAD + model.pinnedHeight;
-    if (isPrinting()) cutStrips(canvas, model.high, [top, ...model.lines.map((line) => top + line.top + line.height)]);
+    const top = HEAD + model.layout.pinnedHeight;
+    if (isPrinting())
+      cutStrips(canvas, model.high, [top, ...model.layout.lines.map((line) => top + line.top + line.height)]);
     else dropStrips(canvas);
   }
 
@@ -176,11 +178,11 @@ export class TimelineChart {
   private reveal(item: number, reveal: "near" | "here"): void {
     const { model, view } = this;
     const track = model.trackOf(item);
-    const isFolded = model.folded.delete(track.key);
-    if (model.openIdle(track) || isFolded) this.arrange();
-    const spot = model.spot(item, model.lines);
+    const isFolded = model.layout.folded.delete(track.key);
+    if (model.layout.openIdle(track) || isFolded) this.arrange();
+    const spot = model.spot(item, model.layout.lines);
     const top = view.scrollTop;
-    const room = model.high - HEAD - model.pinnedHeight;
+    const room = model.high - HEAD - model.layout.pinnedHeight;
     if (spot && spot.top < top) view.scrollTop = spot.top - 20;
     else if (spot && spot.top + spot.height > top + room) view.scrollTop = spot.top + spot.height - room + 20;
     const { t } = model;
@@ -213,7 +215,7 @@ export class TimelineChart {
 
   /** Pins a track above the others, or lets it go. */
   pin(key: string): void {
-    const { pinned } = this.model;
+    const { pinned } = this.model.layout;
     const at = pinned.indexOf(key);
     if (at < 0) pinned.push(key);
     else pinned.splice(at, 1);
@@ -224,8 +226,7 @@ export class TimelineChart {
   }
 
   fold(key: string): void {
-    const { model } = this;
-    if (!model.toggleIdle(key) && !model.folded.delete(key)) model.folded.add(key);
+    this.model.layout.toggle(key);
     this.arrange();
     this.remember();
     this.schedule();
@@ -233,13 +234,13 @@ export class TimelineChart {
 
   /** Draws the track that was looked at last in full, or small. */
   open(on: boolean): void {
-    const { lines, track: key } = this.model;
-    const line = lines.find((line) => line.key === key);
+    const { layout, track: key } = this.model;
+    const line = layout.lines.find((line) => line.key === key);
     if (line?.folds && line.folded === on) this.fold(key);
   }
 
   sort(order: string): void {
-    this.model.order = ORDERS.find((one) => one === order) ?? ORDERS[0];
+    this.model.layout.order = ORDERS.find((one) => one === order) ?? ORDERS[0];
     this.arrange();
     if (!this.rows.hidden) this.listTracks();
     this.remember();

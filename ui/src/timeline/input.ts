@@ -44,7 +44,7 @@ export function startTimeline(part: HTMLElement, held: Held, life?: AbortSignal,
   model.wide = view.clientWidth;
   model.high = view.clientHeight;
   chart.resize();
-  model.foldMost();
+  model.layout.foldMost(model.wide, model.high);
   chart.arrange();
   chart.remembered.recall();
   addEventListener("hashchange", () => chart.remembered.recall(), until(life));

@@ -1,68 +1,15 @@
-/* What is seen of a timeline: its lines, the window, search, selection, measure. No element and no canvas. */
-import { amount, grouped } from "../shared/amount";
+/* What is seen of a timeline: the window, search, selection, measure. Its lines are laid out beside. No element and no canvas. */
+import { grouped } from "../shared/amount";
 import { kindWord, unnamedKind } from "../shared/kinds";
 import { matcher } from "../shared/search";
 import type { Items, Moment } from "../shared/source";
-import {
-  type Columns,
-  type Counter,
-  decode,
-  exact,
-  HALF,
-  type Held,
-  type HeldTrack,
-  halves,
-  LOSS,
-  PAUSE,
-  SAMPLE,
-  SPAN,
-} from "./data";
+import { type Columns, type Counter, decode, exact, HALF, type Held, halves, LOSS, PAUSE, SPAN } from "./data";
+import { type Line, type Track, TrackLayout } from "./layout";
 import { type TileData, TiledItems } from "./tiles";
-
-export interface Track extends HeldTrack {
-  key: string;
-  number: number;
-  /** Its first row. */
-  first: number;
-}
-
-/** A line of the picture: a track with its rows, a counter, or the title of a recording. */
-export interface Line {
-  key: string;
-  source: number;
-  level: number;
-  name: string;
-  note: string;
-  /** How long something ran on it. */
-  busy: string;
-  rows: { row: number; top: number; height: number }[];
-  top: number;
-  height: number;
-  folds: boolean;
-  folded: boolean;
-  track?: Track;
-  counter?: Counter;
-}
-
-/** What tracks stand by. */
-export const ORDERS = ["activity", "name", "recording"] as const;
-export type TrackOrder = (typeof ORDERS)[number];
 
 export const HEAD = 30;
 /** No kind of work. */
 export const NO_KIND = -9;
-/** Tracks that are drawn in full at first. */
-const OPEN = 3;
-/** Pixels from which on a window has room for one more. */
-const WIDE = 1600;
-/** Tracks from which on idle ones share a line, and the part of the busiest track's time under which one is idle. */
-const MANY = 12;
-const IDLE = 1 / 200;
-/** Pixels of a level of the others. */
-const DENSE = 4;
-/** Numbers in names count as numbers: `exec-2` stands before `exec-10`. */
-const byName = new Intl.Collator("en", { numeric: true });
-const HEIGHTS: Record<number, number> = { [SPAN]: 17, [SAMPLE]: 11 };
 const STEPS = [60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400].map((seconds) => seconds * 1e9);
 
 export class TimelineModel {
@@ -72,6 +19,8 @@ export class TimelineModel {
   readonly length: bigint;
   readonly longest: number;
   readonly tracks: Track[];
+  /** The lines below each other. */
+  readonly layout: TrackLayout;
   private readonly trackAt: Track[] = [];
   /** Rows of pauses and losses of each recording. */
   readonly bands: number[][] = [];
@@ -80,16 +29,6 @@ export class TimelineModel {
   left = 210;
   wide = 1;
   high = 1;
-  lines: Line[] = [];
-  pinnedLines: Line[] = [];
-  pinnedHeight = 0;
-  pinned: string[] = [];
-  folded = new Set<string>();
-  /** What was folded at first. */
-  private foldedFirst: readonly string[] = [];
-  order: TrackOrder = "activity";
-  /** Recordings whose idle tracks are shown. */
-  private readonly idle = new Set<number>();
   selected = -1;
   hovered = -1;
   /** The kind of work that stands out. */
@@ -122,6 +61,7 @@ export class TimelineModel {
       first += held.rows;
       return track;
     });
+    this.layout = new TrackLayout(data, this.t, this.tracks);
   }
 
   rowOf(item: number): number {
@@ -150,135 +90,6 @@ export class TimelineModel {
 
   lengthOf(item: number): bigint {
     return this.endOf(item) - this.startOf(item);
-  }
-
-  private lineOf(track: Track): Line {
-    const { data, t } = this;
-    const folded = this.folded.has(track.key);
-    const rows: Line["rows"] = [];
-    let top = 2;
-    let folds = t.counters.some((one) => one.track === track.number);
-    for (let row = track.first; row < track.first + track.rows; row++) {
-      folds = true;
-      const height = folded ? DENSE : (HEIGHTS[data.kinds[row]] ?? 9);
-      // A little room before each lane.
-      if (!folded && data.kinds[row] === SPAN && data.lanes[row] && data.levels[row] === 0) top += 3;
-      rows.push({ row, top, height });
-      top += height;
-    }
-    const isProcess = track.kind === "process";
-    folds ||= isProcess && t.counters.some((one) => one.source === track.source && one.track === null);
-    return {
-      key: track.key,
-      source: track.source,
-      level: track.level,
-      name: isProcess ? `${track.name} (process)` : track.name,
-      note: noteOf(track),
-      busy: track.spans ? amount("ns", Number(track.busy)) : "",
-      rows,
-      folds,
-      folded,
-      top: 0,
-      height: Math.max(top + 2, 21),
-      track,
-    };
-  }
-
-  /** What a counter's value says. */
-  value(counter: Counter, value: number): string {
-    if (Number.isInteger(value) || counter.unit !== "count") return amount(counter.unit, value, counter.unit_name);
-    return `${+value.toPrecision(3)} ${counter.unit_name}`.trim();
-  }
-
-  private lineOfCounter(counter: Counter): Line {
-    const { count, least, most } = counter;
-    return {
-      key: counter.key,
-      source: counter.source,
-      level: counter.track === null ? 0 : 1,
-      name: counter.name,
-      note: count ? `${this.value(counter, least)} to ${this.value(counter, most)}` : "no points",
-      busy: "",
-      rows: [],
-      folds: false,
-      folded: false,
-      top: 0,
-      height: counter.track === null ? 34 : 22,
-      counter,
-    };
-  }
-
-  /** Tracks of a recording in their order, each with those below it; the process stays on top. */
-  private ordered(source: number): Track[] {
-    const tracks = this.tracks.filter((track) => track.source === source);
-    const groups: Track[][] = [];
-    for (const track of tracks) {
-      const isBelow = groups.length > 0 && track.level > groups[groups.length - 1][0].level;
-      if (isBelow && groups[groups.length - 1][0].kind !== "process") groups[groups.length - 1].push(track);
-      else groups.push([track]);
-    }
-    const busy = (group: Track[]) => group.reduce((sum, track) => sum + Number(track.busy) + track.samples, 0);
-    const isProcess = (group: Track[]) => (group[0].kind === "process" ? 1 : 0);
-    const { order } = this;
-    const first = (a: Track[], b: Track[]) => {
-      if (order === "recording") return 0;
-      return order === "name" ? byName.compare(a[0].name, b[0].name) : busy(b) - busy(a);
-    };
-    return groups.sort((a, b) => isProcess(b) - isProcess(a) || first(a, b)).flat();
-  }
-
-  /** Parts the tracks of a recording from those that did next to nothing, where there are many. */
-  private parted(source: number): { busy: Track[]; idle: Track[] } {
-    const tracks = this.ordered(source);
-    const work = (track: Track) => Number(track.busy) + track.samples;
-    const least = tracks.reduce((most, track) => Math.max(most, work(track)), 0) * IDLE;
-    const isIdle = (track: Track, at: number) => {
-      const isParent = (tracks[at + 1]?.level ?? 0) > track.level && track.kind !== "process";
-      return track.kind !== "process" && track.level < 2 && !isParent && work(track) < least && !track.failed;
-    };
-    const idle = tracks.filter(isIdle);
-    if (tracks.length <= MANY || idle.length < 2) return { busy: tracks, idle: [] };
-    const isLeft = new Set(idle);
-    return { busy: tracks.filter((track) => !isLeft.has(track)), idle };
-  }
-
-  /** Shows or hides the idle tracks of a recording, by the key of their line; returns false for other keys. */
-  toggleIdle(key: string): boolean {
-    const [, source] = /^idle(\d+)$/.exec(key) ?? [];
-    if (source === undefined) return false;
-    if (!this.idle.delete(Number(source))) this.idle.add(Number(source));
-    return true;
-  }
-
-  /** Shows the idle tracks that a track is among; returns true where it was not shown. */
-  openIdle(track: Track): boolean {
-    if (this.idle.has(track.source) || !this.parted(track.source).idle.includes(track)) return false;
-    this.idle.add(track.source);
-    return true;
-  }
-
-  /** Folds all tracks but the busiest, where they are more than a window shows. */
-  foldMost(): void {
-    this.arrange();
-    const height = this.lines.reduce((sum, line) => sum + line.height, 0);
-    if (height <= this.high * 1.5) return;
-    const threads = this.lines.filter((line) => line.track && line.track.kind !== "process");
-    for (const line of threads.slice(this.wide >= WIDE ? OPEN + 1 : OPEN)) this.folded.add(line.key);
-    this.foldedFirst = [...this.folded];
-  }
-
-  /** Keys of the tracks that are folded or open otherwise than at first, and recordings whose idle tracks are shown. */
-  get turned(): string[] {
-    const first = new Set(this.foldedFirst);
-    const changed = [...this.folded].filter((key) => !first.has(key));
-    const opened = this.foldedFirst.filter((key) => !this.folded.has(key));
-    return [...changed, ...opened, ...Array.from(this.idle, (source) => `idle${source}`)];
-  }
-
-  set turned(keys: readonly string[]) {
-    this.folded = new Set(this.foldedFirst);
-    this.idle.clear();
-    for (const key of keys) if (!this.toggleIdle(key) && !this.folded.delete(key)) this.folded.add(key);
   }
 
   /** What an address calls the kind that stands out. */
@@ -320,40 +131,6 @@ export class TimelineModel {
       sums.set(kind, (sums.get(kind) ?? 0) + own);
     });
     return [...sums].filter(([, own]) => own > 0).sort((a, b) => b[1] - a[1]);
-  }
-
-  /** Puts the lines below each other; returns how high they are. */
-  arrange(): number {
-    const all: Line[] = [];
-    this.data.sources.forEach((source, number) => {
-      const counters = (track: number | null) =>
-        this.t.counters
-          .filter((one) => one.source === number && one.track === track)
-          .map((one) => this.lineOfCounter(one));
-      const { busy: tracks, idle } = this.parted(number);
-      const hasProcess = tracks[0]?.kind === "process";
-      if (this.data.sources.length > 1 && !hasProcess) all.push(titleOf(number, source.title));
-      if (!hasProcess) all.push(...counters(null));
-      tracks.forEach((track, place) => {
-        all.push(this.lineOf(track));
-        if (hasProcess && place === 0) all.push(...counters(null));
-        all.push(...counters(track.number));
-      });
-      if (!idle.length) return;
-      const isShown = this.idle.has(number);
-      all.push({
-        ...titleOf(number, `${idle.length} idle tracks`),
-        key: `idle${number}`,
-        folds: true,
-        folded: !isShown,
-      });
-      if (isShown) for (const track of idle) all.push(this.lineOf(track), ...counters(track.number));
-    });
-    const pinned = this.pinned.map((key) => all.find((line) => line.key === key)).filter((line) => line !== undefined);
-    this.pinnedLines = pinned.map((line) => ({ ...line }));
-    this.lines = all;
-    this.pinnedHeight = Math.min(stack(this.pinnedLines), Math.max(60, this.high / 2));
-    return stack(all);
   }
 
   /* The window. */
@@ -441,9 +218,10 @@ export class TimelineModel {
   /** What lies under a point; `scroll` is how far the lines are moved up. */
   at(x: number, y: number, scroll: number): { line?: Line; item: number } {
     if (y < HEAD) return { item: -1 };
-    const isPinned = y < HEAD + this.pinnedHeight;
-    const down = y - HEAD + (isPinned ? 0 : scroll - this.pinnedHeight);
-    const list = isPinned ? this.pinnedLines : this.lines;
+    const { lines, pinnedLines, pinnedHeight } = this.layout;
+    const isPinned = y < HEAD + pinnedHeight;
+    const down = y - HEAD + (isPinned ? 0 : scroll - pinnedHeight);
+    const list = isPinned ? pinnedLines : lines;
     const line = list.find((one) => down >= one.top && down < one.top + one.height);
     if (!line) return { item: -1 };
     const place = line.rows.find((one) => down - line.top >= one.top && down - line.top < one.top + one.height);
@@ -599,40 +377,4 @@ export function roundUp(value: number, unit: Counter["unit"]): number {
   if (unit === "bytes") return 2 ** Math.ceil(Math.log2(value) - 1e-9);
   const power = 10 ** Math.floor(Math.log10(value));
   return power * ([1, 2, 5, 10].find((step) => step * power >= value * (1 - 1e-9)) ?? 10);
-}
-
-/** What a track holds, and whose it is. */
-function noteOf(track: Track): string {
-  const counts: [number, string][] = [
-    [track.spans, "spans"],
-    [track.samples, "samples"],
-    [track.waits, "waits"],
-    [track.events, "events"],
-  ];
-  const held = counts.filter(([count]) => count > 0).map(([count, word]) => `${grouped(count)} ${word}`);
-  if (track.process && !track.name.includes(track.process)) held.push(track.process);
-  return held.join(" · ");
-}
-
-function titleOf(source: number, name: string): Line {
-  return {
-    key: "",
-    source,
-    level: 0,
-    name,
-    note: "",
-    busy: "",
-    rows: [],
-    folds: false,
-    folded: false,
-    top: 0,
-    height: 22,
-  };
-}
-
-function stack(lines: Line[]): number {
-  return lines.reduce((top, line) => {
-    line.top = top;
-    return top + line.height;
-  }, 0);
 }

@@ -4,6 +4,7 @@ import { Pinch } from "../shared/pinch";
 import type { TimelineChart } from "./chart";
 import { HEAD } from "./model";
 import { showMenu } from "./span_menu";
+import { counterValue } from "./words";
 
 /** Pixels from a press to a drag. */
 const SLACK = 4;
@@ -115,7 +116,7 @@ class Mouse {
     else if (line && x < model.left)
       tip.show(line.name, line.note ? [["", line.note]] : [], event.clientX, event.clientY);
     else if (counter && reading !== null) {
-      tip.show(counter.name, [["value", model.value(counter, reading)]], event.clientX, event.clientY);
+      tip.show(counter.name, [["value", counterValue(counter, reading)]], event.clientX, event.clientY);
     } else tip.hide();
     const plain = measuring.isOn ? "crosshair" : "default";
     view.style.cursor = this.isBorder(x) ? "col-resize" : x < model.left ? "pointer" : plain;

@@ -18,8 +18,9 @@ import {
   SPAN,
   WAIT,
 } from "./data";
-import { HEAD, type Line, NO_KIND, roundUp, type TimelineModel } from "./model";
-import { amount, commas, type Words } from "./words";
+import type { Line } from "./layout";
+import { HEAD, NO_KIND, roundUp, type TimelineModel } from "./model";
+import { amount, commas, counterValue, type Words } from "./words";
 
 const COLOURS = [
   "paper",
@@ -279,14 +280,14 @@ export class TimelinePainter {
 
   /** What a counter comes to at the top, at the left edge of its chart. */
   private scaleOf(counter: Counter, top: number): void {
-    const text = this.model.value(counter, extent(counter)[1]);
+    const text = counterValue(counter, extent(counter)[1]);
     if (!counter.count) return;
     const y = top + this.px(9);
     this.label(text, this.left + this.px(4), y, this.plain["ink-3"]);
     // The value at the right edge of the window.
     const last = this.model.reading(counter, this.model.plot);
     if (last === null) return;
-    const said = this.model.value(counter, last);
+    const said = counterValue(counter, last);
     this.label(said, this.wide - this.px(6) - this.pen.width(said, false), y, this.plain.ink);
   }
 
@@ -385,7 +386,7 @@ export class TimelinePainter {
       context.beginPath();
       context.rect(0, shown, left - this.px(4), Math.min(bottom, clip[1]) - shown);
       context.clip();
-      const isPinned = model.pinned.includes(one.key);
+      const isPinned = model.layout.pinned.includes(one.key);
       if (one.key) {
         const ink = isPinned ? plain.accent : plain["ink-3"];
         this.pen.write(isPinned ? "◆" : "◇", false, this.px(3), y, ink);
@@ -491,10 +492,10 @@ export class TimelinePainter {
     this.scale = plot / model.view.span;
     this.pixels.fill(this.packed.plot);
     // Pinned lines stay below the axis; the others pass under them.
-    const bottom = this.px(HEAD + model.pinnedHeight);
+    const bottom = this.px(HEAD + model.layout.pinnedHeight);
     const areas: { list: Line[]; scroll: number; clip: [number, number] }[] = [
-      { list: model.pinnedLines, scroll: -HEAD, clip: [this.px(HEAD), bottom] },
-      { list: model.lines, scroll: scroll - HEAD - model.pinnedHeight, clip: [bottom, this.high] },
+      { list: model.layout.pinnedLines, scroll: -HEAD, clip: [this.px(HEAD), bottom] },
+      { list: model.layout.lines, scroll: scroll - HEAD - model.layout.pinnedHeight, clip: [bottom, this.high] },
     ];
     const texts = areas.map(({ list, scroll, clip }) => {
       this.clip = clip;
@@ -523,7 +524,7 @@ export class TimelinePainter {
       this.gutter(list, scroll);
       context.restore();
     });
-    if (model.pinnedLines.length) {
+    if (model.layout.pinnedLines.length) {
       context.fillStyle = plain.accent;
       context.fillRect(0, bottom - 1, this.wide, this.px(1));
     }

@@ -1,6 +1,7 @@
 /* What ran from one moment to another: the functions of a range, with what they took in it. */
 import { exact, FOLDED, halves, SPAN } from "./data";
-import type { TimelineModel, Track } from "./model";
+import type { Track } from "./layout";
+import type { TimelineModel } from "./model";
 
 /** Stands for the spans that the page does not hold one by one. */
 export const SHORT = -1;

@@ -2,7 +2,7 @@
 import { Address } from "../shared/address";
 import type { TimelineChart } from "./chart";
 import { exact, halves } from "./data";
-import { ORDERS } from "./model";
+import { ORDERS } from "./layout";
 
 /** Milliseconds after the last change, when the address takes it over. */
 const STILL = 250;
@@ -44,10 +44,10 @@ export class Remembered {
       v: window === this.first ? null : window,
       s: model.words,
       i: model.selected < 0 || model.selected >= model.t.total ? null : model.selected,
-      p: model.pinned.join("."),
+      p: model.layout.pinned.join("."),
       k: model.litWord,
-      o: model.order === ORDERS[0] ? null : model.order,
-      x: model.turned.join("."),
+      o: model.layout.order === ORDERS[0] ? null : model.layout.order,
+      x: model.layout.turned.join("."),
       m: to === undefined ? null : `${from}_${to}`,
       tb: rows.hidden ? null : model.track || "all",
     });
@@ -67,12 +67,12 @@ export class Remembered {
   private recallTracks(): void {
     const { address, chart } = this;
     const { model } = chart;
-    model.order = ORDERS.find((one) => one === address.get("o")) ?? ORDERS[0];
-    chart.order.value = model.order;
-    model.turned = (address.get("x") ?? "").split(".").filter((key) => /^([tc]|idle)\d+$/.test(key));
+    model.layout.order = ORDERS.find((one) => one === address.get("o")) ?? ORDERS[0];
+    chart.order.value = model.layout.order;
+    model.layout.turned = (address.get("x") ?? "").split(".").filter((key) => /^([tc]|idle)\d+$/.test(key));
     model.litWord = address.get("k") ?? "";
     chart.legend.draw();
-    model.pinned = (address.get("p") ?? "").split(".").filter((key) => /^[tc]\d+$/.test(key));
+    model.layout.pinned = (address.get("p") ?? "").split(".").filter((key) => /^[tc]\d+$/.test(key));
   }
 
   private recallWindow(): void {

@@ -14,7 +14,7 @@ export function sheet(lines: readonly { top: number; height: number }[], all: nu
 
 /** Returns the height of the drawing on paper, and says below it what has no room. */
 export function onPaper(part: Element, model: TimelineModel, all: number, head: number): number {
-  const [high, beyond] = sheet(model.lines, all, head);
+  const [high, beyond] = sheet(model.layout.lines, all, head);
   const said = part.querySelector(".beyond");
   if (said) said.textContent = beyond ? `${counted(beyond, "track")} more: zoom, or fold tracks, to print them.` : "";
   return high;

@@ -22,7 +22,11 @@ export function showMenu(chart: TimelineChart, x: number, y: number): void {
     { text: "Zoom to it", key: "f", run: () => chart.zoomTo(item) },
     { text: "What ran meanwhile", key: "", run: () => chart.measuring.measure(item) },
     { text: "Find others of this name", key: "", run: () => chart.find(exactly(name)) },
-    { text: model.pinned.includes(key) ? "Let its track go" : "Pin its track", key: "p", run: () => chart.pin(key) },
+    {
+      text: model.layout.pinned.includes(key) ? "Let its track go" : "Pin its track",
+      key: "p",
+      run: () => chart.pin(key),
+    },
     { text: "Copy name", key: "", run: () => copyText(name) },
     { text: "Copy details", key: "", run: () => copyText(details()) },
   ]);
@@ -33,8 +37,8 @@ export function showMenuOfSelected(chart: TimelineChart): void {
   const { model, view } = chart;
   const { selected, t } = model;
   const bounds = view.getBoundingClientRect();
-  const spot = selected < 0 ? null : model.spot(selected, model.lines);
+  const spot = selected < 0 ? null : model.spot(selected, model.layout.lines);
   const x = selected < 0 ? 0 : Math.min(Math.max(model.place(t.sh[selected], t.sl[selected]), 0), model.plot);
-  const y = spot ? HEAD + model.pinnedHeight + spot.top + spot.height - view.scrollTop : HEAD;
+  const y = spot ? HEAD + model.layout.pinnedHeight + spot.top + spot.height - view.scrollTop : HEAD;
   showMenu(chart, bounds.left + model.left + x, bounds.top + Math.min(Math.max(y, HEAD), model.high));
 }

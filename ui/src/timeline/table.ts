@@ -2,7 +2,8 @@
 import { grouped } from "../shared/amount";
 import { button, named, nameOf } from "../shared/dom";
 import { type HeldTrack, SPAN } from "./data";
-import type { TimelineModel, Track } from "./model";
+import type { Track } from "./layout";
+import type { TimelineModel } from "./model";
 import { type Ran, SHORT } from "./range";
 import { amount, type Words } from "./words";
 
@@ -112,7 +113,7 @@ export function showTracks(into: HTMLElement, model: TimelineModel, words: Words
     const name = button(track.name, () => actions.choose(track));
     name.style.marginLeft = `${12 * Math.min(track.level, 8)}px`;
     const recording = data.sources.length > 1 ? data.sources[track.source].title : "";
-    const pin = button("pin", () => actions.pin(track.key), model.pinned.includes(track.key));
+    const pin = button("pin", () => actions.pin(track.key), model.layout.pinned.includes(track.key));
     return [name, recording, track.process, track.kind, ...HEADS.map((head) => cellOf(track, head)), pin];
   });
   const words_ = ["recording", "process", "kind"].map((head) => [head, "word"] as const);

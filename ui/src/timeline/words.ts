@@ -3,6 +3,7 @@ import { amount as amountOf, grouped } from "../shared/amount";
 import { named } from "../shared/dom";
 import { levels } from "../shared/names";
 import { inZone } from "../shared/zone";
+import type { Counter } from "./data";
 import { exact, FAILED, FOLDED, LOSS, PARTIAL_END, PARTIAL_START, PAUSE, SAMPLE, SPAN, WAIT } from "./data";
 import type { TimelineModel } from "./model";
 
@@ -196,4 +197,10 @@ export class Words {
     }
     return sentences.join(" ");
   }
+}
+
+/** What a counter's value says. */
+export function counterValue(counter: Counter, value: number): string {
+  if (Number.isInteger(value) || counter.unit !== "count") return amountOf(counter.unit, value, counter.unit_name);
+  return `${+value.toPrecision(3)} ${counter.unit_name}`.trim();
 }
