@@ -7,8 +7,8 @@ mod collected;
 
 use std::path::{Path, PathBuf};
 
-use collected::http::captures;
-use collected::{Collector, eventually, run, stdout, streams, text};
+use collected::http::{captures, metric};
+use collected::{Collector, eventually, push, run, stdout, streams, text};
 
 /// Returns the library that lets the clock of a process jump.
 fn faketime() -> Option<PathBuf> {
@@ -47,17 +47,6 @@ impl Clock {
     }
 }
 
-fn metric(collector: &Collector, name: &str) -> i64 {
-    let line = "GET /metrics";
-    let request = collected::http::request(&collector.http, line, "", b"");
-    let answer = collected::http::ask(&collector.http, &request);
-    let mut lines = answer.body.lines();
-    let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    value
-        .and_then(|value| value.parse().ok())
-        .expect("a number")
-}
-
 /// Waits until retention has looked at the captures since: it does so every ten seconds, by the clock that is noted as often.
 fn wait_for_retention(data: &Path) {
     let noted = || std::fs::read_to_string(data.join("clock")).unwrap_or_default();
@@ -67,18 +56,13 @@ fn wait_for_retention(data: &Path) {
     }
 }
 
-/// Pushes a file and returns when it is acknowledged.
-fn push(collector: &Collector, scratch: &Path, name: &str) {
-    let file = scratch.join(name);
-    std::fs::write(&file, name.repeat(1000)).expect("a file");
-    stdout(&[
-        "push",
-        text(&file),
-        "--to",
-        &collector.http,
-        "--service",
-        name,
-    ]);
+fn clock_wrong(collector: &Collector) -> f64 {
+    metric(&collector.http, "traceloom_clock_wrong").expect("a sample")
+}
+
+/// Pushes a file of its own for a service.
+fn push_named(collector: &Collector, scratch: &Path, name: &str) {
+    push(collector, scratch, name, name, name.repeat(1000).as_bytes());
 }
 
 /// Holds every pushed file against what was received of it.
@@ -122,14 +106,14 @@ fn clock_steps_of_ten_years_lose_and_delete_nothing() {
     let rules = ["--keep-days", "30", "--seal-seconds", "1"];
     clock.set(0);
     let collector = clock.start(&data, &rules);
-    push(&collector, scratch, "before");
+    push_named(&collector, scratch, "before");
     stdout(&["send", text(&streams(scratch)), "--to", &collector.url]);
     wait_for_retention(&data);
-    assert_eq!(metric(&collector, "traceloom_clock_wrong"), 0);
+    assert_eq!(clock_wrong(&collector), 0.0);
 
     clock.set(TEN_YEARS);
-    eventually(|| (metric(&collector, "traceloom_clock_wrong") == 1).then_some(()));
-    push(&collector, scratch, "ahead");
+    eventually(|| (clock_wrong(&collector) == 1.0).then_some(()));
+    push_named(&collector, scratch, "ahead");
     wait_for_retention(&data);
     assert_kept(scratch, &data, &["before", "ahead"]);
     // The process has this clock, not only its thread that deletes.
@@ -145,24 +129,24 @@ fn clock_steps_of_ten_years_lose_and_delete_nothing() {
     // A start while it is ahead believes no more of it, after a kill as well.
     drop(collector);
     let collector = clock.start(&data, &rules);
-    push(&collector, scratch, "restarted");
+    push_named(&collector, scratch, "restarted");
     wait_for_retention(&data);
-    assert_eq!(metric(&collector, "traceloom_clock_wrong"), 1);
+    assert_eq!(clock_wrong(&collector), 1.0);
     assert_kept(scratch, &data, &["before", "ahead", "restarted"]);
 
     // Twenty years back at once: what is received then is sealed and kept, too.
     clock.set(-TEN_YEARS);
-    push(&collector, scratch, "behind");
+    push_named(&collector, scratch, "behind");
     eventually(|| {
         let rows = captures(&data);
         let behind = rows.iter().find(|row| row["service"] == "behind");
         behind.is_some_and(|row| row["revision"] != 0).then_some(())
     });
     wait_for_retention(&data);
-    assert_eq!(metric(&collector, "traceloom_clock_wrong"), 1);
+    assert_eq!(clock_wrong(&collector), 1.0);
     clock.set(0);
-    eventually(|| (metric(&collector, "traceloom_clock_wrong") == 0).then_some(()));
-    push(&collector, scratch, "after");
+    eventually(|| (clock_wrong(&collector) == 0.0).then_some(()));
+    push_named(&collector, scratch, "after");
     wait_for_retention(&data);
     let all = ["before", "ahead", "restarted", "behind", "after"];
     assert_kept(scratch, &data, &all);

@@ -14,8 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use collected::http::{ask, captures, request};
+use collected::http::{ask, captures, metric, request};
 use collected::profiles::senders;
+use collected::proxy::{Losing, Proxy};
 use collected::{Collector, stdout, text};
 use serde_json::Value;
 
@@ -275,55 +276,12 @@ fn connections_that_are_no_http2_end() {
     assert!(collector.terminate().1.contains("stopped"));
 }
 
-/// Stands between an exporter and a collector; every other answer, from the first on, is thrown away once it is there, and the
-/// connection closed. Returns its address, and how many answers were thrown away.
-fn losing_proxy(collector: &str) -> (String, Arc<AtomicUsize>) {
-    let to = collector.trim_start_matches("http://").to_owned();
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
-    let address = format!("http://{}", listener.local_addr().expect("an address"));
-    let n_lost = Arc::new(AtomicUsize::new(0));
-    let lost = n_lost.clone();
-    std::thread::spawn(move || {
-        for (number, client) in listener.incoming().enumerate() {
-            let mut client = client.expect("a connection");
-            let request = whole_request(&mut client);
-            let mut server = TcpStream::connect(&to).expect("a collector");
-            server.write_all(&request).expect("sent");
-            // One request a connection, so that the end of the answer is the connection's.
-            let mut answer = Vec::new();
-            let _ = server.read_to_end(&mut answer);
-            assert!(answer.starts_with(b"HTTP/1.1 20"));
-            if number % 2 == 0 {
-                lost.fetch_add(1, Ordering::SeqCst);
-            } else {
-                let _ = client.write_all(&answer);
-            }
-        }
-    });
-    (address, n_lost)
-}
-
-/// Reads a request with a Content-Length to its end, and has it close the connection.
-fn whole_request(client: &mut TcpStream) -> Vec<u8> {
-    let mut request = Vec::new();
-    let mut piece = [0; 4096];
-    loop {
-        let n_read = client.read(&mut piece).expect("a request");
-        request.extend_from_slice(&piece[..n_read]);
-        let head = request.windows(4).position(|at| at == b"\r\n\r\n");
-        let Some(head) = head else { continue };
-        let text = String::from_utf8_lossy(&request[..head]).to_lowercase();
-        let length = text.split("content-length: ").nth(1).expect("a length");
-        let length = length.lines().next().expect("a length").trim();
-        if request.len() - head - 4 == length.parse::<usize>().expect("a number") {
-            let lines = text.lines().filter(|line| !line.starts_with("connection:"));
-            let lines: Vec<&str> = lines.collect();
-            // The first line has a path, which is in small letters here.
-            let begin = lines.join("\r\n").replacen("post", "POST", 1);
-            let begin = begin.replacen("http/1.1", "HTTP/1.1", 1) + "\r\nconnection: close\r\n\r\n";
-            return [begin.as_bytes(), &request[head + 4..]].concat();
-        }
-    }
+/// Holds what is kept against what was sent through a proxy that lost answers: each span once, and what came again counted.
+fn assert_kept_once(data: &Path, http: &str, sent: &[String], listener: &str, n_lost: usize) {
+    assert_eq!(kept(data), sent);
+    assert!(n_lost >= 2, "{n_lost} answers were lost");
+    let suppressed = format!("traceloom_suppressed_units_total{{listener=\"{listener}\"}}");
+    assert_eq!(metric(http, &suppressed), Some(n_lost as f64));
 }
 
 #[test]
@@ -332,18 +290,13 @@ fn spans_whose_answers_were_lost_are_there_once() {
     let scratch = tempfile::tempdir().expect("a folder");
     let data = scratch.path().join("data");
     let collector = Collector::start(&data, &[]);
-    let (proxy, n_lost) = losing_proxy(&collector.http);
-    let sent = send(&packages, scratch.path(), ["http", &proxy, "gzip"]);
-    assert_eq!(kept(&data), sent);
-    let n_lost = n_lost.load(Ordering::SeqCst);
-    assert!(n_lost >= 2, "{n_lost} answers were lost");
-    let metrics = request(&collector.http, "GET /metrics", "", b"");
-    let metrics = ask(&collector.http, &metrics).body;
-    let suppressed = format!("traceloom_suppressed_units_total{{listener=\"http\"}} {n_lost}");
-    assert!(metrics.contains(&suppressed), "{metrics}");
+    let proxy = Proxy::start(&collector.http, Losing::EverySecond);
+    let sent = send(&packages, scratch.path(), ["http", &proxy.url, "gzip"]);
+    assert_kept_once(&data, &collector.http, &sent, "http", proxy.n_lost());
 }
 
-/// As [`losing_proxy`], for calls of gRPC: an answer is thrown away once its trailers are there.
+/// Stands between an exporter over gRPC and a collector; every other answer, from the first on, is thrown away once its trailers are
+/// there, and the connection closed. Returns its address, and how many answers were thrown away.
 fn losing_grpc_proxy(collector: &str) -> (String, Arc<AtomicUsize>) {
     let to = collector.trim_start_matches("http://").to_owned();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
@@ -404,13 +357,8 @@ fn spans_over_grpc_whose_answers_were_lost_are_there_once() {
     let collector = Collector::start(&data, &[]);
     let (proxy, n_lost) = losing_grpc_proxy(&collector.grpc);
     let sent = send(&packages, scratch.path(), ["grpc", &proxy, "gzip"]);
-    assert_eq!(kept(&data), sent);
     let n_lost = n_lost.load(Ordering::SeqCst);
-    assert!(n_lost >= 2, "{n_lost} answers were lost");
-    let metrics = request(&collector.http, "GET /metrics", "", b"");
-    let metrics = ask(&collector.http, &metrics).body;
-    let suppressed = format!("traceloom_suppressed_units_total{{listener=\"otlp-grpc\"}} {n_lost}");
-    assert!(metrics.contains(&suppressed), "{metrics}");
+    assert_kept_once(&data, &collector.http, &sent, "otlp-grpc", n_lost);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use collected::http::captures;
-use collected::{Collector, eventually, run, stdout, text};
+use collected::{Collector, eventually, json_rows, run, stdout, text};
 use serde_json::{Value, json};
 
 /// Waits until each of `n` captures has facts, and returns their rows.
@@ -25,11 +25,7 @@ fn with_facts(data: &Path, n: usize) -> Vec<Value> {
 }
 
 fn rows(args: &[&str]) -> Vec<Value> {
-    let out = run(args).stdout;
-    let out = String::from_utf8(out).expect("text");
-    out.lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect()
+    json_rows(&run(args))
 }
 
 fn sum(values: impl IntoIterator<Item = Value>) -> u64 {
@@ -253,16 +249,7 @@ fn captures_with_slow_or_failed_calls_are_kept_for_longer() {
         let mut sent: Value = serde_json::from_str(&spans(1_700_000_000_000_000, 3)).expect("JSON");
         let fields = more.as_object().expect("fields").clone();
         sent[1].as_object_mut().expect("a span").extend(fields);
-        let file = scratch.join(name);
-        std::fs::write(&file, sent.to_string()).expect("a file");
-        stdout(&[
-            "push",
-            text(&file),
-            "--to",
-            &collector.http,
-            "--service",
-            name,
-        ]);
+        collected::push(&collector, scratch, name, name, sent.to_string().as_bytes());
     };
     push("usual", json!({}));
     push("slow", json!({"duration": 2_000_000}));

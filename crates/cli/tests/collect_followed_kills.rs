@@ -12,19 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use collected::http::captures;
+use collected::kills::{Random, kill_rounds, kill_seed};
 use collected::{Collector, eventually, records, stdout, text};
-
-/// A generator whose seed is printed where the test fails.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-}
 
 /// Appends to a file in pieces that have nothing to do with packets, as far as `most` allows, until it is whole.
 fn write_slowly(path: &Path, bytes: &[u8], seed: u64, most: &AtomicUsize) {
@@ -55,10 +44,8 @@ fn n_stored(data: &Path) -> u64 {
 /// `TRACELOOM_KILL_ROUNDS` takes more rounds than ten.
 #[test]
 fn every_record_of_a_followed_file_occurs_once_after_kills() {
-    let set = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
-    let n_rounds = set("TRACELOOM_KILL_ROUNDS").unwrap_or(10);
-    let seed = set("TRACELOOM_KILL_SEED").unwrap_or(u64::from(std::process::id()) + 1);
-    println!("TRACELOOM_KILL_SEED={seed}");
+    let n_rounds = kill_rounds(10);
+    let seed = kill_seed();
     let mut random = Random(seed);
     let scratch = tempfile::tempdir().expect("a folder");
     let data = scratch.path().join("data");

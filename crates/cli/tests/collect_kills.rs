@@ -9,30 +9,16 @@ mod ledgers;
 use std::path::Path;
 use std::time::Duration;
 
+use collected::kills::{Random, kill_rounds, kill_seed};
 use collected::{Collector, eventually, run, streams, text};
 use ledgers::{Agents, acknowledged, compare, log_bytes, sources};
 use traceloom_input::captures::{Captures, DataFolder};
 
-/// A generator whose seed is printed where the test fails.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-}
-
 /// `kill -9` at random moments under load. `TRACELOOM_KILL_ROUNDS` takes more of them.
 #[test]
 fn what_was_acknowledged_outlasts_kills() {
-    let set = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
-    let n_rounds = set("TRACELOOM_KILL_ROUNDS").unwrap_or(30);
-    let seed = set("TRACELOOM_KILL_SEED").unwrap_or(u64::from(std::process::id()) + 1);
-    println!("TRACELOOM_KILL_SEED={seed}");
-    let mut random = Random(seed);
+    let n_rounds = kill_rounds(30);
+    let mut random = Random(kill_seed());
     let scratch = tempfile::tempdir().expect("a folder");
     let streams = streams(scratch.path());
     let data = scratch.path().join("data");

@@ -8,22 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use collected::{Collector, command, exported, json_lines, noise, run, stdout, text};
+use collected::{Collector, command, exported, json_lines, noise, push, run, stdout, text};
 use serde_json::Value;
-
-/// Writes a file and pushes it as a capture of a service.
-fn push(collector: &Collector, scratch: &Path, name: &str, service: &str, bytes: &[u8]) {
-    let file = scratch.join(name);
-    std::fs::write(&file, bytes).expect("a file");
-    stdout(&[
-        "push",
-        text(&file),
-        "--to",
-        &collector.http,
-        "--service",
-        service,
-    ]);
-}
 
 fn captures(data: &Path, more: &[&str]) -> Vec<Value> {
     json_lines(&[&["captures", "ls", "--json", "--data", text(data)], more].concat())

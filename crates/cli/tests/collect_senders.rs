@@ -389,8 +389,7 @@ fn post_until_gone(http: &str, process: &str, content: &[u8], end: &AtomicBool) 
 /// `kill -9` while every sender posts: what was acknowledged is there, once. `TRACELOOM_KILL_ROUNDS` takes more rounds.
 #[test]
 fn posts_that_were_acknowledged_outlast_kills() {
-    let n_rounds = std::env::var("TRACELOOM_KILL_ROUNDS").ok();
-    let n_rounds: u64 = n_rounds.and_then(|n| n.parse().ok()).unwrap_or(6);
+    let n_rounds = collected::kills::kill_rounds(6);
     let scratch = tempfile::tempdir().expect("a folder");
     let data = scratch.path().join("data");
     let content = profile(scratch.path(), "main;work 30\n");

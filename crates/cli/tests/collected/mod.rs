@@ -5,6 +5,7 @@ pub mod agents;
 pub mod database;
 pub mod go;
 pub mod http;
+pub mod kills;
 pub mod marked;
 pub mod profiles;
 #[path = "../program/mod.rs"]
@@ -15,7 +16,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-pub use program::{SHOP, command, json_lines, path_text as text, run, stdout};
+pub use program::{SHOP, command, json_lines, json_rows, path_text as text, run, stdout};
 use serde_json::Value;
 
 /// Records of a trace, without the name of their part.
@@ -153,6 +154,14 @@ pub fn eventually<T>(mut ask: impl FnMut() -> Option<T>) -> T {
         assert!(std::time::Instant::now() < until, "nothing in 30 s");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
+}
+
+/// Writes a file and pushes it as a capture of a service; returns when it is acknowledged.
+pub fn push(collector: &Collector, scratch: &Path, name: &str, service: &str, bytes: &[u8]) {
+    let file = scratch.join(name);
+    std::fs::write(&file, bytes).expect("a file");
+    let to = ["--to", &collector.http, "--service", service];
+    stdout(&[&["push", text(&file)], &to[..]].concat());
 }
 
 /// Returns the bytes of one file of a capture, as `export` writes it.
