@@ -87,9 +87,13 @@ pub fn is_tenant(name: &str) -> bool {
     !name.is_empty() && name.len() <= LONGEST_TENANT && name.bytes().all(is_plain)
 }
 
+/// The file of a data folder.
+const FILE: &str = "tokens";
+
 /// The tokens of a data folder, read again when their file changes.
 #[derive(Debug)]
 pub struct Tokens {
+    folder: DataFolder,
     path: PathBuf,
     read: Mutex<TokensRead>,
 }
@@ -111,9 +115,10 @@ impl Tokens {
     /// # Errors
     /// When their file cannot be read, or is none of tokens.
     pub fn open(folder: &DataFolder) -> Result<Self, Error> {
-        let path = folder.path().join("tokens");
+        let folder = folder.clone();
+        let path = folder.path().join(FILE);
         let read = Mutex::new(read(&path)?);
-        Ok(Self { path, read })
+        Ok(Self { folder, path, read })
     }
 
     /// Returns all tokens.
@@ -150,7 +155,7 @@ impl Tokens {
     /// # Errors
     /// When the name is taken, or the file cannot be written.
     pub fn add(&self, name: &str, rights: &[Right], tenants: &[String]) -> Result<String, Error> {
-        let _changing = self.lock()?;
+        let _changing = self.folder.lock_changes(FILE)?;
         let mut list = read(&self.path)?.list;
         if list.iter().any(|stored| stored.name == name) {
             let sentence =
@@ -179,7 +184,7 @@ impl Tokens {
     /// # Errors
     /// When the file cannot be written.
     pub fn revoke(&self, name: &str) -> Result<bool, Error> {
-        let _changing = self.lock()?;
+        let _changing = self.folder.lock_changes(FILE)?;
         let mut list = read(&self.path)?.list;
         let before = list.len();
         list.retain(|stored| stored.name != name);
@@ -191,20 +196,9 @@ impl Tokens {
         Ok(true)
     }
 
-    /// Waits until nobody else changes the tokens; others wait until what is returned is dropped.
-    fn lock(&self) -> Result<File, Error> {
-        let path = self.path.with_extension("lock");
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false).mode(0o600);
-        let file = options.open(&path);
-        let locked = file.and_then(|file| file.lock().map(|()| file));
-        locked.map_err(|error| Error::new(format!("{}: {error}", path.display())))
-    }
-
     fn audit(&self, what: &'static str, name: &str) -> Result<(), Error> {
-        let folder = self.path.parent().unwrap_or(Path::new("."));
         let line = AuditLine::new(Actor::this_user(), what, name, "done");
-        AuditFile::of(folder).append(&line, true)
+        AuditFile::of(self.folder.path()).append(&line, true)
     }
 
     /// Looks at the tokens as they are in the file now. One that cannot be read allows nothing.

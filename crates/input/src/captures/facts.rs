@@ -7,15 +7,12 @@ use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::{CaptureId, ContentHash, DataFolder};
 use crate::Error;
 
 const CATALOG: &str = "catalog";
-/// Held by whoever writes the catalog.
-const LOCK: &str = "catalog.lock";
 /// The first word of a line.
 const VERSION: &str = "1";
 /// Hex digits of a line's checksum.
@@ -69,16 +66,15 @@ pub struct FactsRow {
 /// Reads and writes the facts of a data folder.
 #[derive(Clone, Debug)]
 pub struct FactsCatalog {
-    folder: PathBuf,
+    folder: DataFolder,
 }
 
 impl FactsCatalog {
     /// Returns the catalog of a data folder.
     #[must_use]
     pub fn of(folder: &DataFolder) -> Self {
-        Self {
-            folder: folder.path().to_owned(),
-        }
+        let folder = folder.clone();
+        Self { folder }
     }
 
     /// Reads the facts of a data folder: the last row of each capture.
@@ -91,7 +87,7 @@ impl FactsCatalog {
 
     /// Returns the last row of each capture, and the number of lines.
     fn rows(&self) -> Result<(HashMap<CaptureId, FactsRow>, usize), Error> {
-        let path = self.folder.join(CATALOG);
+        let path = self.folder.path().join(CATALOG);
         let mut bytes = Vec::new();
         match File::open(&path).and_then(|mut file| file.read_to_end(&mut bytes)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -117,13 +113,13 @@ impl FactsCatalog {
     /// # Errors
     /// When the file cannot be written. What was written of a row does not count then.
     pub fn add(&self, rows: &[FactsRow]) -> Result<(), Error> {
-        let _lock = self.lock()?;
+        let _lock = self.folder.lock_changes(CATALOG)?;
         // An earlier write may have stopped within a line.
         let mut text = String::from("\n");
         for row in rows {
             let _ = writeln!(text, "{row}");
         }
-        let path = self.folder.join(CATALOG);
+        let path = self.folder.path().join(CATALOG);
         let file = File::options().append(true).create(true).open(&path);
         let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
         written.map_err(|error| Error::io(&path, error))
@@ -134,7 +130,7 @@ impl FactsCatalog {
     /// # Errors
     /// When the file cannot be read or written.
     pub fn tidy(&self, keep: impl Fn(CaptureId) -> bool) -> Result<(), Error> {
-        let _lock = self.lock()?;
+        let _lock = self.folder.lock_changes(CATALOG)?;
         let (mut rows, n_lines) = self.rows()?;
         rows.retain(|id, _| keep(*id));
         if n_lines - rows.len() < MOST_REPLACED.max(rows.len()) {
@@ -146,17 +142,12 @@ impl FactsCatalog {
         for row in rows {
             let _ = writeln!(text, "{row}");
         }
-        let (path, new) = (self.folder.join(CATALOG), self.folder.join("catalog.new"));
+        let (path, new) = (
+            self.folder.path().join(CATALOG),
+            self.folder.path().join("catalog.new"),
+        );
         let written = fs::write(&new, text).and_then(|()| fs::rename(&new, &path));
         written.map_err(|error| Error::io(&path, error))
-    }
-
-    fn lock(&self) -> Result<File, Error> {
-        let path = self.folder.join(LOCK);
-        let mut options = File::options();
-        let file = options.write(true).create(true).truncate(false).open(&path);
-        let locked = file.and_then(|file| file.lock().map(|()| file));
-        locked.map_err(|error| Error::io(&path, error))
     }
 }
 

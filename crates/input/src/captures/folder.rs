@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Held while a collector uses a folder, or while readers are kept out.
+/// Held while a collector uses a folder, while readers are kept out, or while a file is changed.
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "it is held")] File);
 
@@ -218,6 +218,19 @@ impl DataFolder {
             )),
             Err(TryLockError::Error(error)) => Err(Error::io(&path, error)),
         }
+    }
+
+    /// Waits until nobody else changes a file of the folder; others wait until what is returned is dropped.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn lock_changes(&self, name: &str) -> Result<Lock, Error> {
+        let path = self.path.join(format!("{name}.lock"));
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600);
+        let file = options.open(&path);
+        let locked = file.and_then(|file| file.lock().map(|()| Lock(file)));
+        locked.map_err(|error| Error::io(&path, error))
     }
 
     /// Returns `true` while a collector uses the folder.
