@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::cargo::{cargo, program, root, succeed};
 
 /// A page to be measured.
-struct Page {
+struct MeasuredPage {
     name: &'static str,
     /// How its name ends.
     extension: &'static str,
@@ -18,20 +18,20 @@ struct Page {
 }
 
 /// The script `xtask/pages/NAME.mjs` opens the page, measures, prints, and fails where it is slower than promised.
-const PAGES: &[Page] = &[
-    Page {
+const PAGES: &[MeasuredPage] = &[
+    MeasuredPage {
         name: "flame",
         extension: "html",
         input: hundred_thousand_frames,
         make: &["flame", "INPUT", "--force", "-o", "PAGE"],
     },
-    Page {
+    MeasuredPage {
         name: "picture",
         extension: "svg",
         input: hundred_thousand_frames,
         make: &["flame", "INPUT", "--force", "-o", "PAGE"],
     },
-    Page {
+    MeasuredPage {
         name: "timeline",
         extension: "html",
         input: million_spans,

@@ -2,7 +2,7 @@
 //!
 //! Two passes over each recording, because a child may be read before its parent and because most of
 //! what is read belongs to other traces: [`Contexts`] notes which call trees name which spans, and
-//! [`Chosen`] lets the trees through that [`related`] chose. [`attach`] then finds the places where one
+//! [`ChosenTrees`] lets the trees through that [`related`] chose. [`attach`] then finds the places where one
 //! tree hangs below another. Clocks of two processes are compared nowhere: only ids join.
 
 use std::collections::{HashMap, HashSet};
@@ -150,13 +150,13 @@ pub fn related(
 
 /// Passes the chosen trees of a recording on, with all definitions.
 #[derive(Debug)]
-pub struct Chosen<'s, S: Sink + ?Sized> {
+pub struct ChosenTrees<'s, S: Sink + ?Sized> {
     to: &'s mut S,
     chosen: &'s HashSet<TreeKey>,
     pending: HashMap<TrackId, SpanBatch>,
 }
 
-impl<'s, S: Sink + ?Sized> Chosen<'s, S> {
+impl<'s, S: Sink + ?Sized> ChosenTrees<'s, S> {
     /// Passes the trees of `chosen` on to `to`.
     pub fn new(to: &'s mut S, chosen: &'s HashSet<TreeKey>) -> Self {
         Self {
@@ -167,7 +167,7 @@ impl<'s, S: Sink + ?Sized> Chosen<'s, S> {
     }
 }
 
-impl<S: Sink + ?Sized> Sink for Chosen<'_, S> {
+impl<S: Sink + ?Sized> Sink for ChosenTrees<'_, S> {
     fn asks(&self) -> Asks {
         Asks {
             derived_samples: false,
@@ -350,7 +350,7 @@ mod tests {
         let both = recording(7, &[(11, 0, Some(1)), (10, 0, None), (12, 0, None)]);
         let chosen = HashSet::from([TreeKey::Span(SpanId(1))]);
         let mut kept = Recording::default();
-        let _ = Chosen::new(&mut kept, &chosen).spans(both.spans);
+        let _ = ChosenTrees::new(&mut kept, &chosen).spans(both.spans);
         assert_eq!(kept.spans.id, [SpanId(0), SpanId(1)]);
     }
 

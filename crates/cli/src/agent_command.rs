@@ -30,7 +30,7 @@ use crate::usage::Usage;
 pub(crate) struct Options {
     /// What to do.
     #[arg(value_name = "COMMAND")]
-    word: Word,
+    word: CommandWord,
     /// Id of the capture whose connection is open.
     #[arg(value_name = "ID", value_parser = str::parse::<CaptureId>)]
     id: CaptureId,
@@ -47,7 +47,7 @@ pub(crate) struct Options {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Word {
+enum CommandWord {
     /// A heap dump.
     Heap,
     /// A thread dump.
@@ -59,9 +59,9 @@ enum Word {
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let to = HttpAddress::read(&options.to).map_err(Usage)?;
     let word = match options.word {
-        Word::Heap => "heap",
-        Word::Td => "td",
-        Word::Top => "top",
+        CommandWord::Heap => "heap",
+        CommandWord::Td => "td",
+        CommandWord::Top => "top",
     };
     let posting = PostOptions {
         to: to.address,

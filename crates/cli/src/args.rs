@@ -8,7 +8,7 @@ use traceloom_input::captures::DEFAULT;
 use traceloom_input::{OpenOptions, Streams};
 use traceloom_model::Limits;
 
-use crate::asked::Asked;
+use crate::asked::RunNames;
 use crate::usage::{Usage, nearest};
 
 /// Flags that every command which reads takes.
@@ -39,7 +39,7 @@ pub(crate) struct Common {
     pub(crate) again: bool,
     /// The names that other flags ask for.
     #[arg(skip)]
-    pub(crate) asked: Asked,
+    pub(crate) asked: RunNames,
     /// What came from standard input and pipes.
     #[arg(skip)]
     pub(crate) streams: Streams,
@@ -55,7 +55,7 @@ pub(crate) fn reads_nothing(arg: clap::Arg) -> clap::Arg {
 
 /// The data folder of a collector, as a PATH or a flag.
 #[derive(Args)]
-pub(crate) struct Data {
+pub(crate) struct DataArgument {
     /// Data folder of the collector; the same as --data.
     #[arg(value_name = "PATH", conflicts_with = "data")]
     folder: Option<PathBuf>,
@@ -64,7 +64,7 @@ pub(crate) struct Data {
     data: PathBuf,
 }
 
-impl Data {
+impl DataArgument {
     pub(crate) fn path(&self) -> &Path {
         self.folder.as_deref().unwrap_or(&self.data)
     }

@@ -17,7 +17,7 @@ use crate::usage::{Usage, nearest};
 
 /// The names of one run, shared by everything that reads.
 #[derive(Clone, Default)]
-pub(crate) struct Asked(Arc<Mutex<NameState>>);
+pub(crate) struct RunNames(Arc<Mutex<NameState>>);
 
 #[derive(Default)]
 struct NameState {
@@ -52,7 +52,7 @@ struct TypedName {
 /// Names that filters give to what is no field of every format.
 const OF_FILTERS: [&str; 6] = ["cpu", "queue", "calls", "transactions", "owner", "size"];
 
-impl Asked {
+impl RunNames {
     fn state(&self) -> MutexGuard<'_, NameState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -211,7 +211,7 @@ fn listed(mut known: Vec<&str>) -> String {
 
 /// Notes the names that a recording defines, and hands them in when it is dropped.
 pub(crate) struct SeenNames {
-    to: Asked,
+    to: RunNames,
     tables: Recording,
     rows: bool,
     calls: u64,

@@ -67,7 +67,7 @@ pub(crate) struct Options {
 }
 
 /// What was asked for.
-enum Id {
+enum AskedCall {
     Origin {
         part: usize,
         offset: u64,
@@ -77,9 +77,9 @@ enum Id {
     Trace(u128),
 }
 
-fn parse(id: &str) -> Option<Id> {
+fn parse(id: &str) -> Option<AskedCall> {
     if let Some(number) = id.strip_prefix('#') {
-        return Some(Id::Span(SpanId(number.parse().ok()?)));
+        return Some(AskedCall::Span(SpanId(number.parse().ok()?)));
     }
     if !id.contains('.') {
         let digits = id.replace('-', "");
@@ -88,13 +88,13 @@ fn parse(id: &str) -> Option<Id> {
             16 | 32 => u128::from_str_radix(&digits, 16).ok(),
             _ => id.parse().ok(),
         };
-        return trace.filter(|&trace| trace != 0).map(Id::Trace);
+        return trace.filter(|&trace| trace != 0).map(AskedCall::Trace);
     }
     let mut numbers = id.split('.');
     let part = numbers.next()?.parse().ok()?;
     let offset = numbers.next()?.parse().ok()?;
     let index = numbers.next()?.parse().ok()?;
-    numbers.next().is_none().then_some(Id::Origin {
+    numbers.next().is_none().then_some(AskedCall::Origin {
         part,
         offset,
         index,
@@ -132,7 +132,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let found = find(&inputs.all()?, &wanted, &options.read.common)?;
     options.read.check_names()?;
     let found = found.with_context(|| match wanted {
-        Id::Trace(_) => format!("{paths}: there is no call of trace {id}"),
+        AskedCall::Trace(_) => format!("{paths}: there is no call of trace {id}"),
         _ => format!("{paths}: there is no call {id}"),
     })?;
     let names: Vec<_> = found.recording.function_names().collect();

@@ -20,7 +20,7 @@ use traceloom_model::{Clock, Origin, Unit};
 
 use crate::info::unit_name;
 use crate::inputs::{OpenInput, ReadFlags};
-use crate::live::Live;
+use crate::live::ArrivingPath;
 use crate::lowered::mention;
 use crate::numbers::{count, duration, size, things};
 use crate::read_plan::RecordingReader;
@@ -169,7 +169,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         return overview::run(options);
     }
     if options.is_live()
-        && let Some(live) = Live::of(&options.read.paths, options.follow)?
+        && let Some(live) = ArrivingPath::of(&options.read.paths, options.follow)?
         && let Some(outcome) = live::run(options, &live)?
     {
         return Ok(outcome);

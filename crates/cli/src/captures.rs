@@ -14,7 +14,7 @@ use traceloom_input::captures::{
 use traceloom_server::{Answers, Question, Request, ask, rebuild_catalog, uuid};
 
 use crate::Outcome;
-use crate::args::{Common, Data, reads_nothing};
+use crate::args::{Common, DataArgument, reads_nothing};
 use crate::numbers::{count, size, things};
 use crate::streams::{message, stdout};
 use crate::style::Style;
@@ -39,33 +39,33 @@ use crate::{answers, capture_facts};
     traceloom captures delete --service shop --until 2026-03-01")]
 pub(crate) struct Options {
     #[command(subcommand)]
-    what: Listing,
+    what: CaptureListing,
     #[command(flatten)]
     _common: Common,
 }
 
 #[derive(Subcommand)]
-enum Listing {
+enum CaptureListing {
     /// List captures in the order in which they began.
-    Ls(Ls),
+    Ls(ListCaptures),
     /// List posts that came again and were not stored again, with the posts that they repeat.
-    Receipts(Ls),
+    Receipts(ListCaptures),
     /// Have retention leave captures alone.
-    Pin(Chosen),
+    Pin(CaptureChoice),
     /// Let retention take captures again.
-    Unpin(Chosen),
+    Unpin(CaptureChoice),
     /// Decode sealed captures again for the catalog: what `ls` shows of records, notes and times.
     Rebuild(Rebuild),
     /// Print rows of the catalog.
     #[command(hide = true)]
-    Facts(Chosen),
+    Facts(CaptureChoice),
     /// Delete captures that ended, to the last chunk that no other capture has.
     Delete(Delete),
 }
 
 /// Which captures.
 #[derive(Args)]
-struct Selection {
+struct CaptureSelection {
     /// Captures of this service alone.
     #[arg(long, value_name = "NAME")]
     service: Option<String>,
@@ -77,7 +77,7 @@ struct Selection {
     until: Option<i64>,
 }
 
-impl Selection {
+impl CaptureSelection {
     fn is_empty(&self) -> bool {
         self.service.is_none() && self.since.is_none() && self.until.is_none()
     }
@@ -97,7 +97,7 @@ impl Selection {
 
 #[derive(Args)]
 #[command(mut_args(reads_nothing))]
-struct Chosen {
+struct CaptureChoice {
     /// Ids of captures.
     #[arg(value_name = "ID", value_parser = str::parse::<CaptureId>, required = true)]
     ids: Vec<CaptureId>,
@@ -112,7 +112,7 @@ struct Chosen {
 #[command(mut_args(reads_nothing))]
 struct Rebuild {
     #[command(flatten)]
-    data: Data,
+    data: DataArgument,
     #[command(flatten)]
     _common: Common,
 }
@@ -124,7 +124,7 @@ struct Delete {
     #[arg(value_name = "ID", value_parser = str::parse::<CaptureId>)]
     ids: Vec<CaptureId>,
     #[command(flatten)]
-    selection: Selection,
+    selection: CaptureSelection,
     /// Data folder of the collector.
     #[arg(long, value_name = "DIR", default_value = DEFAULT)]
     data: PathBuf,
@@ -134,11 +134,11 @@ struct Delete {
 
 #[derive(Args)]
 #[command(mut_args(reads_nothing))]
-struct Ls {
+struct ListCaptures {
     #[command(flatten)]
-    data: Data,
+    data: DataArgument,
     #[command(flatten)]
-    selection: Selection,
+    selection: CaptureSelection,
     /// Print a JSON object a line.
     #[arg(long)]
     json: bool,
@@ -148,13 +148,13 @@ struct Ls {
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     match &options.what {
-        Listing::Ls(options) => ls(options),
-        Listing::Receipts(options) => receipts(options),
-        Listing::Pin(chosen) => pin(chosen, Request::Pin, true),
-        Listing::Unpin(chosen) => pin(chosen, Request::Unpin, false),
-        Listing::Delete(options) => delete(options),
-        Listing::Rebuild(options) => rebuild(options),
-        Listing::Facts(chosen) => {
+        CaptureListing::Ls(options) => ls(options),
+        CaptureListing::Receipts(options) => receipts(options),
+        CaptureListing::Pin(chosen) => pin(chosen, Request::Pin, true),
+        CaptureListing::Unpin(chosen) => pin(chosen, Request::Unpin, false),
+        CaptureListing::Delete(options) => delete(options),
+        CaptureListing::Rebuild(options) => rebuild(options),
+        CaptureListing::Facts(chosen) => {
             let folder = DataFolder::open(&chosen.data)?;
             capture_facts::print(&folder, &chosen.ids, &chosen.common)?;
             Ok(Outcome::Done)
@@ -162,7 +162,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     }
 }
 
-fn ls(options: &Ls) -> anyhow::Result<Outcome> {
+fn ls(options: &ListCaptures) -> anyhow::Result<Outcome> {
     let mut captures = Captures::read(&DataFolder::open(options.data.path())?)?;
     captures
         .list
@@ -209,7 +209,7 @@ fn ls(options: &Ls) -> anyhow::Result<Outcome> {
 }
 
 /// Lists posts that came again, in the order in which they came.
-fn receipts(options: &Ls) -> anyhow::Result<Outcome> {
+fn receipts(options: &ListCaptures) -> anyhow::Result<Outcome> {
     let captures = Captures::read(&DataFolder::open(options.data.path())?)?;
     let chosen = captures
         .list
@@ -263,7 +263,7 @@ fn stored(capture: &Capture) -> String {
 }
 
 fn pin(
-    chosen: &Chosen,
+    chosen: &CaptureChoice,
     request: fn(CaptureId) -> Request,
     pinned: bool,
 ) -> anyhow::Result<Outcome> {

@@ -13,7 +13,7 @@ use crate::Outcome;
 use crate::args::Common;
 use crate::fields::{Json, plain};
 use crate::info::note_json;
-use crate::live::{Live, LiveFormat};
+use crate::live::{ArrivingPath, LiveFormat};
 use crate::open::open_among;
 use crate::outcome::heed;
 use crate::resolve::{DocumentTexts, RecordTexts, RowTable};
@@ -78,12 +78,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     // Texts of ids may come behind them.
     if !options.resolve
         && options.part.is_none()
-        && let Some(live) = Live::of(&options.paths, options.follow)?
+        && let Some(live) = ArrivingPath::of(&options.paths, options.follow)?
         && let Some(followed) = follow(options, &live, &style, &mut out)?
     {
         match followed {
-            Followed::Everything(outcome) => return Ok(outcome),
-            Followed::AllButMembers => members_left = true,
+            PrintedRecords::Everything(outcome) => return Ok(outcome),
+            PrintedRecords::AllButMembers => members_left = true,
         }
     }
     let mut outcome = Outcome::Done;
@@ -140,7 +140,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 }
 
 /// What was printed while it arrived.
-enum Followed {
+enum PrintedRecords {
     Everything(Outcome),
     /// The parts inside are put together at the end.
     AllButMembers,
@@ -149,10 +149,10 @@ enum Followed {
 /// Prints records as they arrive. Returns `None` for a format that is read as a whole.
 fn follow(
     options: &Options,
-    live: &Live,
+    live: &ArrivingPath,
     style: &Style,
     out: &mut impl Write,
-) -> anyhow::Result<Option<Followed>> {
+) -> anyhow::Result<Option<PrintedRecords>> {
     let limits = options.common.limits()?;
     loop {
         let Some(LiveFormat { format, name }) = live.format(&options.common)? else {
@@ -194,8 +194,8 @@ fn follow(
                 Step::Stop => {
                     return match (printer.error, printer.stopped) {
                         (Some(error), _) => Err(error),
-                        (None, true) => Ok(Some(Followed::Everything(Outcome::Failed))),
-                        (None, false) => Ok(Some(Followed::Everything(Outcome::Done))),
+                        (None, true) => Ok(Some(PrintedRecords::Everything(Outcome::Failed))),
+                        (None, false) => Ok(Some(PrintedRecords::Everything(Outcome::Done))),
                     };
                 }
             }
@@ -203,8 +203,8 @@ fn follow(
         if !live.goes_on()? {
             live.snapshot(&options.common)?;
             return Ok(Some(match has_members {
-                true => Followed::AllButMembers,
-                false => Followed::Everything(Outcome::Done),
+                true => PrintedRecords::AllButMembers,
+                false => PrintedRecords::Everything(Outcome::Done),
             }));
         }
     }

@@ -53,7 +53,7 @@ pub(crate) struct Options {
     /// what is said of it alone, with `tree` its calls and with `stats` their sums by method, in place of the document. Without ID of
     /// all that there are.
     #[arg(long, value_name = "WHAT", num_args = 0..=1, default_missing_value = "data", require_equals = true, conflicts_with = "points")]
-    processed: Option<processed::Content>,
+    processed: Option<processed::DocumentContent>,
     /// Documents of this trace alone, by up to 32 hexadecimal digits.
     #[arg(long, value_name = "ID", requires = "processed", value_parser = trace_id)]
     trace: Option<u128>,

@@ -133,7 +133,7 @@ pub(crate) fn shell_word(path: &str) -> String {
 /// What was learnt of one part.
 #[derive(Default)]
 pub(crate) struct PartSummary {
-    pub(crate) records: Kinds,
+    pub(crate) records: RecordCounts,
     pub(crate) decoded: u64,
     pub(crate) time: Option<(i64, i64)>,
     /// Where zero of the times lies, as far as a record said so.
@@ -155,12 +155,12 @@ pub(crate) struct PartSummary {
 /// Kinds repeat in runs and short cycles: looking behind the last hit first costs a comparison a record
 /// where a map costs several.
 #[derive(Default)]
-pub(crate) struct Kinds {
+pub(crate) struct RecordCounts {
     counts: Vec<(String, u64)>,
     last: usize,
 }
 
-impl Kinds {
+impl RecordCounts {
     fn add(&mut self, kind: &str) {
         for step in 0..self.counts.len() {
             let at = (self.last + step) % self.counts.len();

@@ -37,13 +37,13 @@ fn outermost(input: &Input) -> Option<LiveFormat> {
 }
 
 /// A path whose bytes are shown as they arrive, until Ctrl-C.
-pub(crate) struct Live {
+pub(crate) struct ArrivingPath {
     path: String,
     growing: Arc<Mutex<Growing>>,
     stopped: Arc<AtomicBool>,
 }
 
-impl Live {
+impl ArrivingPath {
     /// Begins, if `paths` is one that is shown as it arrives: standard input, or with `follow` a file.
     pub(crate) fn of(paths: &[String], follow: bool) -> anyhow::Result<Option<Self>> {
         let path = match paths {

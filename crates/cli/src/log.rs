@@ -9,7 +9,7 @@ use traceloom_log::Record;
 use traceloom_model::printable;
 
 use crate::Outcome;
-use crate::args::{Common, Data, reads_nothing};
+use crate::args::{Common, DataArgument, reads_nothing};
 use crate::numbers::{count, size, things};
 use crate::streams::{message, stdout};
 use crate::style::Style;
@@ -26,26 +26,26 @@ use crate::table::Table;
     traceloom log cat | jq -c 'select(.event)'")]
 pub(crate) struct Options {
     #[command(subcommand)]
-    what: Inspection,
+    what: InspectLog,
     #[command(flatten)]
     _common: Common,
 }
 
 #[derive(Subcommand)]
-enum Inspection {
+enum InspectLog {
     /// List the segments.
-    Ls(Folder),
+    Ls(InspectedFolder),
     /// Print every record as a JSON object a line.
     Cat(Cat),
     /// Check every checksum, and that nothing is missing; exit 1 when something is.
-    Verify(Folder),
+    Verify(InspectedFolder),
 }
 
 #[derive(Args)]
 #[command(mut_args(reads_nothing))]
-struct Folder {
+struct InspectedFolder {
     #[command(flatten)]
-    data: Data,
+    data: DataArgument,
     #[command(flatten)]
     common: Common,
 }
@@ -54,7 +54,7 @@ struct Folder {
 #[command(mut_args(reads_nothing))]
 struct Cat {
     #[command(flatten)]
-    folder: Folder,
+    folder: InspectedFolder,
     /// Print the records of this capture alone.
     #[arg(long, value_name = "ID", value_parser = str::parse::<CaptureId>)]
     capture: Option<CaptureId>,
@@ -62,13 +62,13 @@ struct Cat {
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     match &options.what {
-        Inspection::Ls(options) => ls(options),
-        Inspection::Cat(options) => cat(options),
-        Inspection::Verify(options) => verify(options),
+        InspectLog::Ls(options) => ls(options),
+        InspectLog::Cat(options) => cat(options),
+        InspectLog::Verify(options) => verify(options),
     }
 }
 
-fn ls(options: &Folder) -> anyhow::Result<Outcome> {
+fn ls(options: &InspectedFolder) -> anyhow::Result<Outcome> {
     let (snapshot, _) = DataFolder::open(options.data.path())?.snapshot()?;
     let style = Style::new(&options.common)?;
     let mut table = Table::new(&["segment", "start", "first", "records", "groups", "size"]);
@@ -143,7 +143,7 @@ fn as_json(position: u64, segment: u64, offset: u64, record: &Record<'_>) -> ser
     row
 }
 
-fn verify(options: &Folder) -> anyhow::Result<Outcome> {
+fn verify(options: &InspectedFolder) -> anyhow::Result<Outcome> {
     let folder = DataFolder::open(options.data.path())?;
     let in_use = folder.is_in_use();
     // Every checksum is read on the way, and every segment is held against the one before it.

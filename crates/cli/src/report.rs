@@ -133,7 +133,7 @@ impl Options {
 }
 
 /// What was read of all inputs.
-struct Read {
+struct ReadInputs {
     sources: Vec<Source>,
     findings: Findings,
     notes: Vec<(String, Note)>,
@@ -142,11 +142,11 @@ struct Read {
     dated: bool,
 }
 
-fn read(options: &Options, inputs: &mut Inputs<'_>) -> anyhow::Result<Read> {
+fn read(options: &Options, inputs: &mut Inputs<'_>) -> anyhow::Result<ReadInputs> {
     /// Notes that are kept; a page of more would say no more.
     const NOTES: usize = 1_000;
     let flags = &options.tree;
-    let mut read = Read {
+    let mut read = ReadInputs {
         sources: Vec::new(),
         findings: Findings::default(),
         notes: Vec::new(),

@@ -91,7 +91,7 @@ pub(crate) struct Options {
 
 #[derive(Clone)]
 enum Destination {
-    Session(Target),
+    Session(SendTarget),
     Requests(HttpAddress),
     /// Zorka's agents, over HTTP.
     Zorka(HttpAddress),
@@ -111,7 +111,7 @@ fn destination(url: &str) -> Result<Destination, String> {
 }
 
 #[derive(Clone)]
-struct Target {
+struct SendTarget {
     protocol: &'static Protocol,
     address: SocketAddr,
     /// The host as it was named.
@@ -119,7 +119,7 @@ struct Target {
     tls: bool,
 }
 
-fn target(url: &str) -> Result<Target, String> {
+fn target(url: &str) -> Result<SendTarget, String> {
     let (scheme, host) = url
         .split_once("://")
         .ok_or_else(|| format!("`{url}` is no address such as cdt://127.0.0.1:1715"))?;
@@ -157,7 +157,7 @@ fn target(url: &str) -> Result<Target, String> {
         Some((name, port)) if port.parse::<u16>().is_ok() => name,
         _ => host,
     };
-    Ok(Target {
+    Ok(SendTarget {
         protocol,
         address,
         host: name.to_owned(),

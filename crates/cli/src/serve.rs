@@ -254,11 +254,11 @@ impl ServeTls {
 
 /// Where listeners are; none where they are off.
 #[derive(Clone)]
-struct Addresses(Vec<Place>);
+struct Addresses(Vec<ListenAddress>);
 
 /// Where a listener is.
 #[derive(Clone, Copy)]
-struct Place {
+struct ListenAddress {
     address: SocketAddr,
     /// It speaks TLS; unsaid, it does where there is a certificate.
     tls: Option<bool>,
@@ -295,7 +295,7 @@ fn addresses(text: &str) -> Result<Addresses, String> {
         };
         let address = bare.parse();
         let address = address.map_err(|error| format!("{error}; or `off`"))?;
-        Ok(Place { address, tls })
+        Ok(ListenAddress { address, tls })
     });
     places.collect::<Result<_, _>>().map(Addresses)
 }
@@ -369,7 +369,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 /// Returns the settings as the collector takes them.
 fn collector(options: &Options) -> anyhow::Result<traceloom_server::Options> {
     let tls = options.tls.options();
-    let speaks_tls = |place: Place| place.tls.unwrap_or(tls.is_some());
+    let speaks_tls = |place: ListenAddress| place.tls.unwrap_or(tls.is_some());
     let protocols = [
         (&cdt::PROTOCOL, &options.cdt),
         (&heph::PROTOCOL, &options.heph),

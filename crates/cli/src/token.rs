@@ -9,7 +9,7 @@ use traceloom_input::captures::{DEFAULT, DataFolder};
 use traceloom_server::{Right, Tokens, is_tenant};
 
 use crate::Outcome;
-use crate::args::{Common, Data, reads_nothing};
+use crate::args::{Common, DataArgument, reads_nothing};
 use crate::streams::{message, stdout};
 use crate::style::Style;
 use crate::table::Table;
@@ -38,7 +38,7 @@ enum TokenTask {
     /// Make a token and print it, which is the only time that it can be seen.
     Add(Add),
     /// List the tokens.
-    Ls(Ls),
+    Ls(ListTokens),
     /// Forget a token.
     Revoke(Revoke),
 }
@@ -62,9 +62,9 @@ struct Add {
 
 #[derive(Args)]
 #[command(mut_args(reads_nothing))]
-struct Ls {
+struct ListTokens {
     #[command(flatten)]
-    data: Data,
+    data: DataArgument,
     /// Print a JSON object a line.
     #[arg(long)]
     json: bool,

@@ -155,7 +155,7 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for TracingLayer {
             Style::Tasks => self.task(&span),
         };
         let mut packet = Packet::begin(span.name(), self.tracer.now());
-        attributes.record(&mut Fields(&mut packet));
+        attributes.record(&mut FieldVisitor(&mut packet));
         let mut open = OpenSpan {
             layer: self.number,
             packet: Some(packet),
@@ -177,7 +177,7 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for TracingLayer {
         };
         let packet = self.on_open(&span, |open| open.packet.take()).flatten();
         if let Some(mut packet) = packet {
-            values.record(&mut Fields(&mut packet));
+            values.record(&mut FieldVisitor(&mut packet));
             self.on_open(&span, |open| open.packet = Some(packet));
         }
     }
@@ -185,13 +185,13 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for TracingLayer {
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         let now = self.tracer.now();
         let metadata = event.metadata();
-        let mut message = Message { packet: None, now };
+        let mut message = MessageVisitor { packet: None, now };
         event.record(&mut message);
         let packet = message.packet;
         let mut packet = packet.unwrap_or_else(|| Packet::begin(metadata.name(), now));
         packet.attribute("level", metadata.level().as_str().into());
         packet.attribute("target", metadata.target().into());
-        event.record(&mut Fields(&mut packet));
+        event.record(&mut FieldVisitor(&mut packet));
         let span = context.event_span(event);
         let task = span.and_then(|span| self.on_open(&span, |open| open.task.clone()));
         match task.flatten() {
@@ -283,9 +283,9 @@ impl TracingLayer {
 const MESSAGE: &str = "message";
 
 /// Adds fields as attributes, but for the text of an event.
-struct Fields<'p>(&'p mut Packet);
+struct FieldVisitor<'p>(&'p mut Packet);
 
-impl Fields<'_> {
+impl FieldVisitor<'_> {
     fn put(&mut self, field: &Field, value: Value<'_>) {
         if field.name() != MESSAGE {
             self.0.attribute(field.name(), value);
@@ -293,7 +293,7 @@ impl Fields<'_> {
     }
 }
 
-impl Visit for Fields<'_> {
+impl Visit for FieldVisitor<'_> {
     fn record_u64(&mut self, field: &Field, value: u64) {
         self.put(field, value.into());
     }
@@ -322,12 +322,12 @@ impl Visit for Fields<'_> {
 }
 
 /// Begins the packet of an event with its text.
-struct Message {
+struct MessageVisitor {
     packet: Option<Packet>,
     now: u64,
 }
 
-impl Visit for Message {
+impl Visit for MessageVisitor {
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() == MESSAGE {
             self.packet = Some(Packet::begin(value, self.now));

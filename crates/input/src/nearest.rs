@@ -99,7 +99,7 @@ fn begins(head: &[u8], magic: &[u8]) -> bool {
 fn why_not(probe: &Probe<'_>, format: &Format) -> Option<String> {
     let reader = format.reader?;
     let tried = probe.head.get(..TRIED).unwrap_or(probe.head);
-    let mut first = First {
+    let mut first = NearestHint {
         whole: probe.whole && tried.len() == probe.head.len(),
         said: None,
     };
@@ -107,12 +107,12 @@ fn why_not(probe: &Probe<'_>, format: &Format) -> Option<String> {
     first.said
 }
 
-struct First {
+struct NearestHint {
     whole: bool,
     said: Option<String>,
 }
 
-impl RecordSink for First {
+impl RecordSink for NearestHint {
     fn record(&mut self, _record: &dyn Record) -> Flow {
         Flow::Continue(())
     }

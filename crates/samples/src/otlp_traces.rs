@@ -6,7 +6,7 @@ use crate::random::Random;
 use traceloom_formats::protobuf::{put_bytes, put_fixed64, put_message, put_number};
 
 /// A span, before it is encoded.
-struct Span {
+struct WrittenSpan {
     trace: u128,
     id: u64,
     parent: u64,
@@ -19,7 +19,7 @@ struct Span {
 }
 
 /// Makes the spans of a request, as they end: those of the shop, and those of the stock service.
-fn request(random: &mut Random, at: &mut u64) -> [Vec<Span>; 2] {
+fn request(random: &mut Random, at: &mut u64) -> [Vec<WrittenSpan>; 2] {
     let trace = u128::from(random.number(u64::MAX)) << 64 | u128::from(*at);
     let root = 1 + random.number(1 << 60);
     let (asked, found) = (
@@ -27,7 +27,7 @@ fn request(random: &mut Random, at: &mut u64) -> [Vec<Span>; 2] {
         50_000 + random.number(99_000),
     );
     let start = *at;
-    let span = |id: u64, parent: u64, name: &str, kind: u64, from: u64, lasted: u64| Span {
+    let span = |id: u64, parent: u64, name: &str, kind: u64, from: u64, lasted: u64| WrittenSpan {
         trace,
         id,
         parent,
@@ -85,7 +85,7 @@ fn put_text(out: &mut Vec<u8>, number: u32, key: &str, text: &str) {
     });
 }
 
-fn put_span(span: &Span, out: &mut Vec<u8>) {
+fn put_span(span: &WrittenSpan, out: &mut Vec<u8>) {
     put_bytes(out, 1, &span.trace.to_be_bytes());
     put_bytes(out, 2, &span.id.to_be_bytes());
     if span.parent != 0 {
@@ -138,7 +138,7 @@ pub(crate) fn json(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
     }
 }
 
-fn span_json(span: &Span) -> String {
+fn span_json(span: &WrittenSpan) -> String {
     let mut text = format!(
         "{{\"traceId\":\"{:032x}\",\"spanId\":\"{:016x}\",",
         span.trace, span.id

@@ -209,7 +209,7 @@ pub fn play(
             accepted = listener.accept() => {
                 let (control, _) = accepted.map_err(|error| format!("no client: {error}"))?;
                 control.set_nodelay(true).map_err(lost)?;
-                Player::new(options).run(control, stop).await
+                TraceReplayer::new(options).run(control, stop).await
             }
             _ = stopped.wait_for(|stopped| *stopped) => Ok(0),
         }
@@ -217,7 +217,7 @@ pub fn play(
     played.map_err(Error::new)
 }
 
-struct Player<'o> {
+struct TraceReplayer<'o> {
     options: &'o PlayOptions,
     agent: Box<dyn ControlAgent>,
     /// What is sent, and where to, once it was started.
@@ -230,7 +230,7 @@ struct Player<'o> {
     due: Instant,
 }
 
-impl<'o> Player<'o> {
+impl<'o> TraceReplayer<'o> {
     fn new(options: &'o PlayOptions) -> Self {
         Self {
             options,

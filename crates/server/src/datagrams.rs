@@ -43,7 +43,7 @@ pub(crate) struct DatagramListener {
 }
 
 /// Who sends.
-struct Peer {
+struct DatagramPeer {
     id: CaptureId,
     received: Box<dyn Datagrams>,
     last: Instant,
@@ -84,7 +84,8 @@ impl DatagramListener {
             }
             if swept.elapsed() >= IDLE / 10 {
                 swept = Instant::now();
-                let idle = peers.extract_if(|_, peer: &mut Peer| peer.last.elapsed() >= IDLE);
+                let idle =
+                    peers.extract_if(|_, peer: &mut DatagramPeer| peer.last.elapsed() >= IDLE);
                 for (_, peer) in idle {
                     let _ = self.close(&peer, "idle");
                 }
@@ -123,7 +124,7 @@ impl DatagramListener {
 
     fn take(
         &self,
-        peers: &mut HashMap<SocketAddr, Peer>,
+        peers: &mut HashMap<SocketAddr, DatagramPeer>,
         address: SocketAddr,
         datagram: &[u8],
     ) -> Result<(), Refused> {
@@ -136,7 +137,7 @@ impl DatagramListener {
                 self.counts.refused.add("too_many_peers");
                 return Ok(());
             }
-            None => begun.insert(Peer {
+            None => begun.insert(DatagramPeer {
                 id: self.ids.next(),
                 received: (self.rules.begin)(),
                 last: Instant::now(),
@@ -176,7 +177,7 @@ impl DatagramListener {
         Ok(())
     }
 
-    fn close(&self, peer: &Peer, reason: &'static str) -> Result<(), Refused> {
+    fn close(&self, peer: &DatagramPeer, reason: &'static str) -> Result<(), Refused> {
         self.counts.ended.add(reason);
         let closed = Event::Closed {
             at_ns: unix_ns(),

@@ -102,8 +102,10 @@ impl FollowedFile {
                     if !is_ended {
                         match self.follow(&file, &metadata) {
                             Ok(at) => ended = at.map(|size| (number(&metadata), size)),
-                            Err(Followed::Refused) => return,
-                            Err(Followed::Unread(error)) => self.tell(&mut told, error.to_string()),
+                            Err(FollowEnd::Refused) => return,
+                            Err(FollowEnd::Unread(error)) => {
+                                self.tell(&mut told, error.to_string())
+                            }
                         }
                     }
                     None
@@ -130,12 +132,12 @@ impl FollowedFile {
     }
 
     /// Receives a file to its end; returns its size where its session ended by itself.
-    fn follow(&self, file: &File, metadata: &fs::Metadata) -> Result<Option<u64>, Followed> {
+    fn follow(&self, file: &File, metadata: &fs::Metadata) -> Result<Option<u64>, FollowEnd> {
         let number = number(metadata);
         let mut receiving = self.begin(file, number)?;
         let mut renamed: Option<Instant> = None;
         let reason = loop {
-            let n_read = receiving.fill(file).map_err(Followed::Unread)?;
+            let n_read = receiving.fill(file).map_err(FollowEnd::Unread)?;
             self.feed(&mut receiving)?;
             if receiving.session.closed().is_some() {
                 break None;
@@ -147,14 +149,14 @@ impl FollowedFile {
                 renamed = renamed.map(|_| Instant::now());
                 continue;
             }
-            let size = file.metadata().map_err(Followed::Unread)?.len();
+            let size = file.metadata().map_err(FollowEnd::Unread)?.len();
             if size < receiving.end() {
                 break Some(("truncated", false));
             }
             if size > receiving.end() {
                 continue;
             }
-            if self.leads_elsewhere(number).map_err(Followed::Unread)? {
+            if self.leads_elsewhere(number).map_err(FollowEnd::Unread)? {
                 if renamed.get_or_insert_with(Instant::now).elapsed() >= RENAMED {
                     break Some(("rotated", true));
                 }
@@ -169,7 +171,7 @@ impl FollowedFile {
     }
 
     /// Begins a capture, or goes on with the one that an earlier start left.
-    fn begin(&self, file: &File, number: FileNumber) -> Result<Receiving, Followed> {
+    fn begin(&self, file: &File, number: FileNumber) -> Result<Receiving, FollowEnd> {
         let options = SessionOptions::default();
         let session = (self.protocol.session)(&options, Duration::ZERO);
         let sender = self.sender(number);
@@ -200,7 +202,7 @@ impl FollowedFile {
     }
 
     /// Has what was read stored.
-    fn feed(&self, receiving: &mut Receiving) -> Result<(), Followed> {
+    fn feed(&self, receiving: &mut Receiving) -> Result<(), FollowEnd> {
         let mut stored = Ok(());
         let Receiving {
             id,
@@ -228,7 +230,7 @@ impl FollowedFile {
             counted.safe = units.received;
         }
         self.counts.received_bytes.add(used as u64);
-        stored.map_err(Followed::from)
+        stored.map_err(FollowEnd::from)
     }
 
     /// Ends a capture.
@@ -236,7 +238,7 @@ impl FollowedFile {
         &self,
         mut receiving: Receiving,
         reason: Option<(&'static str, bool)>,
-    ) -> Result<(), Followed> {
+    ) -> Result<(), FollowEnd> {
         let id = receiving.id;
         let rest = std::mem::take(&mut receiving.window);
         receiving
@@ -260,10 +262,10 @@ impl FollowedFile {
         self.submit(id, entry.stream, entry.kind, entry.bytes)
     }
 
-    fn store_event(&self, id: CaptureId, event: &Event) -> Result<(), Followed> {
+    fn store_event(&self, id: CaptureId, event: &Event) -> Result<(), FollowEnd> {
         let (kind, bytes) = event.encode();
         let stored = self.submit(id, traceloom_input::captures::EVENTS, kind, &bytes);
-        stored.map(drop).map_err(Followed::from)
+        stored.map(drop).map_err(FollowEnd::from)
     }
 
     fn submit(
@@ -292,14 +294,14 @@ impl FollowedFile {
 }
 
 /// Why following ended.
-enum Followed {
+enum FollowEnd {
     /// Nothing can be stored any more.
     Refused,
     /// The file cannot be read.
     Unread(io::Error),
 }
 
-impl From<Refused> for Followed {
+impl From<Refused> for FollowEnd {
     fn from(_: Refused) -> Self {
         Self::Refused
     }

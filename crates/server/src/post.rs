@@ -53,7 +53,7 @@ pub struct PostRequest {
 }
 
 /// Why a try failed.
-enum Failed {
+enum FailedTry {
     /// Another try may succeed, after this time where the collector said so.
     Later(String, Option<Duration>),
     Refused(Error),
@@ -87,8 +87,8 @@ pub fn post_once(options: &PostOptions, request: &PostRequest) -> Result<Vec<u8>
     let runtime = runtime.map_err(|error| Error::new(format!("no runtime: {error}")))?;
     match runtime.block_on(attempt(options, request)) {
         Ok(body) => Ok(body),
-        Err(Failed::Refused(error)) => Err(error),
-        Err(Failed::Later(reason, _)) => Err(Error::new(reason)),
+        Err(FailedTry::Refused(error)) => Err(error),
+        Err(FailedTry::Later(reason, _)) => Err(Error::new(reason)),
     }
 }
 
@@ -97,8 +97,8 @@ async fn deliver(options: &PostOptions, request: &PostRequest) -> Result<(), Err
     loop {
         match attempt(options, request).await {
             Ok(_) => return Ok(()),
-            Err(Failed::Refused(error)) => return Err(error),
-            Err(Failed::Later(reason, wait)) => {
+            Err(FailedTry::Refused(error)) => return Err(error),
+            Err(FailedTry::Later(reason, wait)) => {
                 let next = Instant::now() + wait.unwrap_or(WAIT);
                 if next > until {
                     return Err(Error::new(reason));
@@ -109,22 +109,22 @@ async fn deliver(options: &PostOptions, request: &PostRequest) -> Result<(), Err
     }
 }
 
-async fn attempt(options: &PostOptions, request: &PostRequest) -> Result<Vec<u8>, Failed> {
+async fn attempt(options: &PostOptions, request: &PostRequest) -> Result<Vec<u8>, FailedTry> {
     let to = options.to;
     let lost = |error: &dyn std::fmt::Display| {
-        Failed::Later(format!("the connection to {to} broke: {error}"), None)
+        FailedTry::Later(format!("the connection to {to} broke: {error}"), None)
     };
     let connected = timeout(CONNECT, TcpStream::connect(to)).await;
     let connected = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-    let socket =
-        connected.map_err(|error| Failed::Later(format!("no collector at {to}: {error}"), None))?;
+    let socket = connected
+        .map_err(|error| FailedTry::Later(format!("no collector at {to}: {error}"), None))?;
     match &options.tls {
         None => exchange(socket, options, request).await,
         Some(tls) => match timeout(CONNECT, tls.connect(socket)).await {
             Ok(Ok(socket)) => exchange(socket, options, request).await,
             Ok(Err(error)) => {
                 let sentence = format!("no TLS with {to}: {error}");
-                Err(Failed::Refused(Error::new(sentence)))
+                Err(FailedTry::Refused(Error::new(sentence)))
             }
             Err(_) => Err(lost(&io::Error::from(io::ErrorKind::TimedOut))),
         },
@@ -135,10 +135,10 @@ async fn exchange(
     socket: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     options: &PostOptions,
     request: &PostRequest,
-) -> Result<Vec<u8>, Failed> {
+) -> Result<Vec<u8>, FailedTry> {
     let lost = |error: &dyn std::fmt::Display| {
         let sentence = format!("the connection to {} broke: {error}", options.to);
-        Failed::Later(sentence, None)
+        FailedTry::Later(sentence, None)
     };
     let mut built = Request::post(&*request.path)
         .header(HOST, &options.host)
@@ -147,7 +147,7 @@ async fn exchange(
         built = built.header(AUTHORIZATION, authorization);
     }
     let built = built.body(Full::new(Bytes::from(request.body.clone())));
-    let built = built.map_err(|error| Failed::Refused(Error::new(error.to_string())))?;
+    let built = built.map_err(|error| FailedTry::Refused(Error::new(error.to_string())))?;
     let answered = timeout(ANSWER, async {
         let (mut sender, connection) = http1::handshake(TokioIo::new(socket)).await?;
         tokio::spawn(connection);
@@ -178,7 +178,7 @@ async fn exchange(
         StatusCode::GATEWAY_TIMEOUT,
     ];
     Err(match later.contains(&status) {
-        true => Failed::Later(sentence, wait.map(Duration::from_secs)),
-        false => Failed::Refused(Error::new(sentence)),
+        true => FailedTry::Later(sentence, wait.map(Duration::from_secs)),
+        false => FailedTry::Refused(Error::new(sentence)),
     })
 }

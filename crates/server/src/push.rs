@@ -107,7 +107,7 @@ struct Pusher<'p> {
 }
 
 /// Why a request did not do what it should.
-enum Failed {
+enum FailedRequest {
     /// Another try may succeed.
     Lost(String),
     /// The collector does not know the upload.
@@ -117,7 +117,7 @@ enum Failed {
 }
 
 /// What the collector has of a file.
-struct Stored {
+struct StoredSoFar {
     n_bytes: u64,
     complete: bool,
 }
@@ -148,18 +148,18 @@ impl Pusher<'_> {
                     wait = FIRST_WAIT;
                     until = Instant::now() + self.options.patience;
                 }
-                Err(Failed::Refused(error)) => return Err(error),
-                Err(Failed::Forgotten) if !self.began_again => {
+                Err(FailedRequest::Refused(error)) => return Err(error),
+                Err(FailedRequest::Forgotten) if !self.began_again => {
                     self.began_again = true;
                     self.capture = None;
                     (next, bytes, offset) = (0, 0, Some(0));
                     self.sent.store(0, Ordering::Relaxed);
                 }
-                Err(Failed::Forgotten) => {
+                Err(FailedRequest::Forgotten) => {
                     let sentence = "the collector forgets the upload again and again";
                     return Err(Error::new(sentence));
                 }
-                Err(Failed::Lost(reason)) => {
+                Err(FailedRequest::Lost(reason)) => {
                     let safe = self.sent.load(Ordering::Relaxed);
                     if safe > last_safe {
                         until = Instant::now() + self.options.patience;
@@ -196,7 +196,7 @@ impl Pusher<'_> {
         is_last: bool,
         offset: &mut Option<u64>,
         before: u64,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), FailedRequest> {
         let capture = match &self.capture {
             Some(capture) => capture.clone(),
             None => {
@@ -220,7 +220,7 @@ impl Pusher<'_> {
                 "{}: it is shorter than when it was begun",
                 file.path.display()
             );
-            return Err(Failed::Refused(Error::new(sentence)));
+            return Err(FailedRequest::Refused(Error::new(sentence)));
         }
         self.sent.store(before + at, Ordering::Relaxed);
         let body = FileBody {
@@ -244,7 +244,7 @@ impl Pusher<'_> {
     }
 
     /// Begins the capture and returns its id.
-    async fn begin(&self, first: &PushFile) -> Result<String, Failed> {
+    async fn begin(&self, first: &PushFile) -> Result<String, FailedRequest> {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.append_pair("name", &first.name);
         let who = [
@@ -268,12 +268,12 @@ impl Pusher<'_> {
             .and_then(|at| at.to_str().ok());
         let capture = location.and_then(|at| at.strip_prefix("/api/v1/upload/"));
         let not_one =
-            || Failed::Refused(Error::new("what answers there is no traceloom collector"));
+            || FailedRequest::Refused(Error::new("what answers there is no traceloom collector"));
         capture.map(str::to_owned).ok_or_else(not_one)
     }
 
     /// Asks how much of a file is safe.
-    async fn stored(&self, capture: &str, number: usize) -> Result<Stored, Failed> {
+    async fn stored(&self, capture: &str, number: usize) -> Result<StoredSoFar, FailedRequest> {
         let path = format!("{}?file={number}", upload(capture));
         let request = self
             .request(Method::HEAD, &path)
@@ -286,8 +286,9 @@ impl Pusher<'_> {
                 .and_then(|value| value.to_str().ok())
         };
         let n_bytes = text("upload-offset").and_then(|offset| offset.parse().ok());
-        Ok(Stored {
-            n_bytes: n_bytes.ok_or_else(|| Failed::Lost("the answer has no offset".to_owned()))?,
+        Ok(StoredSoFar {
+            n_bytes: n_bytes
+                .ok_or_else(|| FailedRequest::Lost("the answer has no offset".to_owned()))?,
             complete: text("upload-complete") == Some("?1"),
         })
     }
@@ -304,15 +305,15 @@ impl Pusher<'_> {
     async fn ask(
         &self,
         request: Result<Request<Sent>, hyper::http::Error>,
-    ) -> Result<Response<hyper::body::Incoming>, Failed> {
+    ) -> Result<Response<hyper::body::Incoming>, FailedRequest> {
         let refused =
-            |error: &dyn std::fmt::Display| Failed::Refused(Error::new(error.to_string()));
+            |error: &dyn std::fmt::Display| FailedRequest::Refused(Error::new(error.to_string()));
         let request = request.map_err(|error| refused(&error))?;
         let to = self.options.to;
         let connected = tokio::time::timeout(CONNECT, TcpStream::connect(to)).await;
         let socket = connected
             .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-            .map_err(|error| Failed::Lost(format!("no collector at {to}: {error}")))?;
+            .map_err(|error| FailedRequest::Lost(format!("no collector at {to}: {error}")))?;
         let answered = match &self.options.tls {
             None => exchange(socket, request).await,
             Some(tls) => match tokio::time::timeout(CONNECT, tls.connect(socket)).await {
@@ -339,17 +340,17 @@ async fn exchange(
 }
 
 /// Returns what an error of a connection means: what TLS refuses is refused the next time, too.
-fn unanswered(to: SocketAddr, error: &(dyn std::error::Error + 'static)) -> Failed {
+fn unanswered(to: SocketAddr, error: &(dyn std::error::Error + 'static)) -> FailedRequest {
     let causes = std::iter::successors(Some(error), |error| error.source());
     for cause in causes {
         let inner = cause
             .downcast_ref::<io::Error>()
             .and_then(|error| error.get_ref());
         if inner.is_some_and(|inner| inner.is::<rustls::Error>()) {
-            return Failed::Refused(Error::new(format!("no TLS with {to}: {cause}")));
+            return FailedRequest::Refused(Error::new(format!("no TLS with {to}: {cause}")));
         }
     }
-    Failed::Lost(format!("the connection to {to} broke: {error}"))
+    FailedRequest::Lost(format!("the connection to {to} broke: {error}"))
 }
 
 fn upload(capture: &str) -> String {
@@ -364,7 +365,7 @@ fn unreadable(file: &PushFile, error: &io::Error) -> Error {
 async fn accepted(
     response: Response<hyper::body::Incoming>,
     expected: StatusCode,
-) -> Result<Response<hyper::body::Incoming>, Failed> {
+) -> Result<Response<hyper::body::Incoming>, FailedRequest> {
     let status = response.status();
     if status == expected {
         return Ok(response);
@@ -377,11 +378,11 @@ async fn accepted(
     let said = body["error"].as_str().unwrap_or("no reason is given");
     let sentence = format!("the collector answers {status}: {said}");
     Err(match status {
-        StatusCode::NOT_FOUND => Failed::Forgotten,
+        StatusCode::NOT_FOUND => FailedRequest::Forgotten,
         // Another request still has the upload, or the offset moved meanwhile: asking again tells.
-        StatusCode::CONFLICT | StatusCode::REQUEST_TIMEOUT => Failed::Lost(sentence),
-        status if status.is_server_error() => Failed::Lost(sentence),
-        _ => Failed::Refused(Error::new(sentence)),
+        StatusCode::CONFLICT | StatusCode::REQUEST_TIMEOUT => FailedRequest::Lost(sentence),
+        status if status.is_server_error() => FailedRequest::Lost(sentence),
+        _ => FailedRequest::Refused(Error::new(sentence)),
     })
 }
 

@@ -100,7 +100,7 @@ pub fn send(options: &SendOptions, streams: Streams, stop: &crate::Stop) -> Resu
     runtime.block_on(async {
         let mut agents = JoinSet::new();
         for number in 0..options.agents {
-            let agent = Agent::new(number, options, streams.clone());
+            let agent = PlayedAgent::new(number, options, streams.clone());
             let mut stopped = stop.watch();
             agents.spawn(async move {
                 let mut agent = agent;
@@ -167,7 +167,7 @@ pub(crate) async fn end_of_stream(socket: &mut Socket) -> io::Result<()> {
     }
 }
 
-struct Agent {
+struct PlayedAgent {
     identity: Identity,
     protocol: &'static Protocol,
     to: SocketAddr,
@@ -188,7 +188,7 @@ struct Agent {
     flushed: Latencies,
 }
 
-impl Agent {
+impl PlayedAgent {
     fn new(number: u32, options: &SendOptions, streams: Arc<Streams>) -> Self {
         let mut identity = options.identity.clone();
         let now_ms = crate::journal::unix_ns() / 1_000_000;

@@ -26,7 +26,7 @@ use crate::log_events::{EventLog, Level, LogEvent, PrintedEvents};
 use crate::observer::Observer;
 use crate::posts::Posts;
 use crate::pull::Puller;
-use crate::seal::{Resumer, SealThread, SealedBeside, Told};
+use crate::seal::{Resumer, SealThread, SealedBeside, SealingEvent};
 use crate::session_ids::SessionIds;
 use crate::settings::{HttpOptions, Listen, Options, check, tls_keys};
 use crate::tls::TlsKeys;
@@ -104,7 +104,7 @@ pub fn serve(
         audit: audit.clone(),
     };
     let (resumer, resumes) = Resumer::new();
-    let collector = Collector {
+    let collector = RunningCollector {
         options,
         observer,
         resumer,
@@ -134,7 +134,7 @@ pub fn serve(
         beside,
         Box::new(move |what| drop(tell.send(what))),
     )?;
-    let said = Said { told, printed };
+    let said = Announcements { told, printed };
     let ended =
         runtime.block_on(collector.run(tokens, posts, stop, (tell_reload, said), listening, event));
     drop(sealing);
@@ -161,7 +161,7 @@ fn facts_queue(
     folder: &DataFolder,
     counts: &Arc<Counts>,
     keep_out: &Arc<AtomicBool>,
-    tell: mpsc::UnboundedSender<Told>,
+    tell: mpsc::UnboundedSender<SealingEvent>,
 ) -> Result<Option<FactsQueue>, Error> {
     let Some(answers) = options.answers.clone() else {
         return Ok(None);
@@ -171,18 +171,18 @@ fn facts_queue(
         answers,
         counts: counts.clone(),
         keep_out: keep_out.clone(),
-        tell: Box::new(move |text| drop(tell.send(Told::Event(text)))),
+        tell: Box::new(move |text| drop(tell.send(SealingEvent::Event(text)))),
     };
     facts::start(shared).map(Some)
 }
 
 /// What threads and sessions say.
-struct Said {
-    told: mpsc::UnboundedReceiver<Told>,
+struct Announcements {
+    told: mpsc::UnboundedReceiver<SealingEvent>,
     printed: PrintedEvents,
 }
 
-struct Collector<'o> {
+struct RunningCollector<'o> {
     options: &'o Options,
     observer: Observer,
     resumer: Resumer,
@@ -203,13 +203,13 @@ async fn bind(name: &str, address: SocketAddr) -> Result<(TcpListener, SocketAdd
     Ok((socket, at))
 }
 
-impl Collector<'_> {
+impl RunningCollector<'_> {
     async fn run(
         self,
         tokens: Tokens,
         posts: Posts,
         stop: &Stop,
-        (tell, mut said): (mpsc::UnboundedSender<Told>, Said),
+        (tell, mut said): (mpsc::UnboundedSender<SealingEvent>, Announcements),
         listening: &mut Say<'_>,
         event: &mut SayEvent<'_>,
     ) -> Result<(), Error> {
@@ -229,7 +229,7 @@ impl Collector<'_> {
         let receiving = self.receive_beside(stop, listening)?;
         let mut pulling = self.pull(&http, stop, listening);
         if let Some(keys) = &self.keys {
-            let told = move |text| drop(tell.send(Told::Event(text)));
+            let told = move |text| drop(tell.send(SealingEvent::Event(text)));
             acceptors.watch_keys(keys.clone(), self.counts.tls.clone(), told);
         }
         let mut open = OpenConnections::new(self.ids.clone());
@@ -276,7 +276,7 @@ impl Collector<'_> {
         arrivals: &mut mpsc::Receiver<Arrival>,
         open: &mut OpenConnections,
         pulling: &mut JoinSet<()>,
-        said: &mut Said,
+        said: &mut Announcements,
         stop: &Stop,
         event: &mut SayEvent<'_>,
     ) -> Result<(), Error> {
@@ -298,8 +298,8 @@ impl Collector<'_> {
                 },
                 Some(told) = said.printed.next() => event(&told),
                 Some(told) = said.told.recv() => match told {
-                    Told::Event(text) => event(&warn(text)),
-                    Told::Failed(error) => return Err(error),
+                    SealingEvent::Event(text) => event(&warn(text)),
+                    SealingEvent::Failed(error) => return Err(error),
                 },
                 _ = progress.changed() => {}
                 _ = stopped.changed() => {}
@@ -425,7 +425,7 @@ impl Collector<'_> {
     /// Starts what sends points on, if that is asked for.
     fn forwarder(
         &self,
-        tell: mpsc::UnboundedSender<Told>,
+        tell: mpsc::UnboundedSender<SealingEvent>,
     ) -> Result<Option<Arc<Forwarder>>, Error> {
         let Some((forward, answers)) = self
             .options
@@ -436,7 +436,8 @@ impl Collector<'_> {
             return Ok(None);
         };
         let (data, counts) = (self.options.data.clone(), self.counts.clone());
-        let told: crate::forward::Tell = Box::new(move |text| drop(tell.send(Told::Event(text))));
+        let told: crate::forward::Tell =
+            Box::new(move |text| drop(tell.send(SealingEvent::Event(text))));
         Forwarder::start(forward, data, answers, counts, told).map(|one| Some(Arc::new(one)))
     }
 

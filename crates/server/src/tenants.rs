@@ -25,12 +25,12 @@ pub(crate) struct Tenant {
     /// Room, in KiB.
     pub(crate) room: Arc<Semaphore>,
     /// What it may send now.
-    budget: Option<Mutex<Budget>>,
+    budget: Option<Mutex<Refill>>,
 }
 
 /// Bytes that come back over time.
 #[derive(Debug)]
-struct Budget {
+struct Refill {
     /// Bytes a minute, and at most.
     most: f64,
     left: f64,
@@ -54,7 +54,7 @@ impl Tenants {
         let budget = self.quota.map(|quota| {
             #[expect(clippy::cast_precision_loss, reason = "a quota is no exact science")]
             let most = quota as f64;
-            Mutex::new(Budget {
+            Mutex::new(Refill {
                 most,
                 left: most,
                 at: Instant::now(),
@@ -83,7 +83,7 @@ impl Tenant {
     }
 }
 
-impl Budget {
+impl Refill {
     fn take(&mut self, n_bytes: usize, now: Instant) -> Result<(), Duration> {
         let a_second = self.most / 60.0;
         let passed = now.saturating_duration_since(self.at).as_secs_f64();
@@ -109,7 +109,7 @@ mod tests {
     fn bytes_come_back_over_a_minute() {
         let start = Instant::now();
         let after = |seconds: u64| start + Duration::from_secs(seconds);
-        let mut budget = Budget {
+        let mut budget = Refill {
             most: 600.0,
             left: 600.0,
             at: start,

@@ -134,7 +134,7 @@ pub fn send_as_agents(
     runtime.block_on(async {
         let mut agents = JoinSet::new();
         for _ in 0..options.agents {
-            let mut agent = Agent::new(options.clone(), sessions.clone());
+            let mut agent = PostingAgent::new(options.clone(), sessions.clone());
             let mut stopped = stop.watch();
             agents.spawn(async move {
                 let ended = tokio::select! {
@@ -171,7 +171,7 @@ impl AgentsSent {
     }
 }
 
-struct Agent {
+struct PostingAgent {
     options: AgentOptions,
     sessions: Arc<[AgentSession]>,
     connection: Option<SendRequest<Full<Bytes>>>,
@@ -197,7 +197,7 @@ struct RefusedPost {
     wait: Option<Duration>,
 }
 
-impl Agent {
+impl PostingAgent {
     fn new(options: AgentOptions, sessions: Arc<[AgentSession]>) -> Self {
         Self {
             options,

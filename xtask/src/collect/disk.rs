@@ -13,11 +13,11 @@ const DD_MIB: u64 = 1024;
 /// Lone syncs that are timed together.
 const SYNCS: usize = 300;
 
-pub(super) struct Disk {
+pub(super) struct MeasuredDisk {
     file: PathBuf,
 }
 
-impl Disk {
+impl MeasuredDisk {
     pub(super) fn new(folder: &Path) -> Self {
         let file = folder.join("alone");
         Self { file }

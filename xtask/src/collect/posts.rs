@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -30,18 +30,25 @@ struct Posted {
     within: Option<(f64, f64)>,
 }
 
+/// Dumps that the loads are made from.
+pub(super) struct Recordings {
+    pub(super) traces: PathBuf,
+    pub(super) profile: PathBuf,
+}
+
 /// Puts both loads on a collector, one after the other, and prints a table.
 pub(super) fn measure(
     traceloom: &Path,
     collector: &Path,
     folder: &Path,
-    dump: &Path,
+    recordings: &Recordings,
     time: Duration,
 ) -> Result<(), String> {
-    let (traces, profile) = (folder.join("app.requests.jsonl"), folder.join("app.pprof"));
-    for (to, more) in [
-        (&traces, &["--to", "zorka-requests"][..]),
-        (&profile, &["--as-samples"]),
+    let traces = folder.join("app.requests.jsonl");
+    let profile = folder.join("app.pprof.gz");
+    for (dump, to, more) in [
+        (&recordings.traces, &traces, &["--to", "zorka-requests"][..]),
+        (&recordings.profile, &profile, &["--as-samples"]),
     ] {
         let mut convert = program(&traceloom.to_string_lossy());
         convert

@@ -38,8 +38,8 @@ pub fn svg(tree: &CallTree, picture: &Picture<'_>) -> String {
     let layout = widest(tree, LEAST / inner);
     let rows = layout.depth.min(ROWS);
     let kinds = match picture.changes {
-        Some(_) => Kinds::default(),
-        None => Kinds::of(tree, picture.categories),
+        Some(_) => WorkKinds::default(),
+        None => WorkKinds::of(tree, picture.categories),
     };
     let legend = kinds.legend(tree);
     let top = TOP + legend.iter().map(|entry| entry.row + 1).max().unwrap_or(0) * LEGEND_ROW;
@@ -48,7 +48,7 @@ pub fn svg(tree: &CallTree, picture: &Picture<'_>) -> String {
     head(&mut out, tree, picture, height, layout.depth > rows);
     kinds_legend(&mut out, &kinds, &legend);
 
-    let frames = Frames {
+    let frames = FrameDrawing {
         tree,
         picture,
         kinds: &kinds,
@@ -66,18 +66,18 @@ pub fn svg(tree: &CallTree, picture: &Picture<'_>) -> String {
 }
 
 /// What drawing one frame after the other takes.
-struct Frames<'s> {
+struct FrameDrawing<'s> {
     tree: &'s CallTree,
     picture: &'s Picture<'s>,
-    kinds: &'s Kinds,
+    kinds: &'s WorkKinds,
     /// By symbol.
-    labels: Vec<Label>,
+    labels: Vec<FrameLabel>,
     rows: u32,
     /// Where the first row begins.
     top: u32,
 }
 
-impl Frames<'_> {
+impl FrameDrawing<'_> {
     fn y(&self, depth: u32) -> u32 {
         let row = match self.picture.upwards {
             true => self.rows - depth,
@@ -158,8 +158,8 @@ impl Frames<'_> {
     }
 }
 
-fn labels(tree: &CallTree, picture: &Picture<'_>) -> Vec<Label> {
-    let labels = tree.symbols.iter().map(|symbol| Label {
+fn labels(tree: &CallTree, picture: &Picture<'_>) -> Vec<FrameLabel> {
+    let labels = tree.symbols.iter().map(|symbol| FrameLabel {
         full: escaped(&symbol.name),
         units: symbol.name.encode_utf16().count(),
         forms: forms(&symbol.name, picture),
@@ -276,7 +276,7 @@ fn room(width: f64) -> usize {
     ((width - 6.0) / PITCH) as usize
 }
 
-struct Label {
+struct FrameLabel {
     full: String,
     /// Length of the name, as scripts count it.
     units: usize,
@@ -349,7 +349,7 @@ fn head(out: &mut String, tree: &CallTree, picture: &Picture<'_>, height: u32, c
 
 /// The kinds of work of a tree's nodes, each kind once.
 #[derive(Default)]
-struct Kinds {
+struct WorkKinds {
     all: Vec<WorkKind>,
     /// By node: its kind's place in `all`.
     of_nodes: Vec<usize>,
@@ -364,7 +364,7 @@ struct LegendEntry {
     row: u32,
 }
 
-impl Kinds {
+impl WorkKinds {
     fn of(tree: &CallTree, categories: Option<&Categories>) -> Self {
         let defaults = categories.is_none().then(Categories::default);
         let Some(categories) = categories.or(defaults.as_ref()) else {
@@ -416,7 +416,7 @@ impl Kinds {
 }
 
 /// Draws the kinds of work: the script makes a pressed one stand out.
-fn kinds_legend(out: &mut String, kinds: &Kinds, legend: &[LegendEntry]) {
+fn kinds_legend(out: &mut String, kinds: &WorkKinds, legend: &[LegendEntry]) {
     if legend.is_empty() {
         return;
     }

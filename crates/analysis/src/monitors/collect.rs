@@ -69,7 +69,7 @@ struct MonitorName {
 
 /// An object under the id that it had from `since` on.
 #[derive(Clone, Copy, Debug)]
-struct Version {
+struct MonitorVersion {
     since: Timestamp,
     generation: u32,
     class: Option<ClassId>,
@@ -160,9 +160,9 @@ pub struct MonitorTable {
     kinds: Vec<Option<Option<WaitKind>>>,
     tells: HashMap<AttrKeyId, LabelMeaning, RandomState>,
     held: Option<EventBatch>,
-    objects: HashMap<ObjectId, Version, RandomState>,
+    objects: HashMap<ObjectId, MonitorVersion, RandomState>,
     /// Versions that objects of the held batch's time were replaced by.
-    earlier: Vec<(ObjectId, Version)>,
+    earlier: Vec<(ObjectId, MonitorVersion)>,
     threads: HashMap<ObjectId, TrackId, RandomState>,
     /// The last contention of each thread for each object.
     entered: HashMap<(TrackId, ObjectId), (Timestamp, Timestamp), RandomState>,
@@ -335,7 +335,7 @@ impl MonitorTable {
             (Some(name), _) => ClassRecord::Named(name),
             (
                 None,
-                Some(Version {
+                Some(MonitorVersion {
                     class: Some(class), ..
                 }),
             ) => ClassRecord::Known(class),
@@ -407,7 +407,7 @@ impl MonitorTable {
         self.shares += before - room;
     }
 
-    fn version(&self, object: ObjectId, at: Timestamp) -> Option<Version> {
+    fn version(&self, object: ObjectId, at: Timestamp) -> Option<MonitorVersion> {
         let known = *self.objects.get(&object)?;
         if known.since <= at {
             return Some(known);
@@ -494,7 +494,7 @@ impl Sink for MonitorTable {
 
     fn objects(&mut self, batch: ObjectBatch) -> Flow {
         for row in batch.rows {
-            let version = Version {
+            let version = MonitorVersion {
                 since: row.time.unwrap_or(Timestamp::MIN),
                 generation: row.generation,
                 class: row.class,

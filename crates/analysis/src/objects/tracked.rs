@@ -10,7 +10,7 @@ use super::row::Amount;
 
 /// An object that lives: 24 bytes beside its id.
 #[derive(Clone, Copy, Debug)]
-struct Live {
+struct AliveObject {
     class: u32,
     /// Collections there had been when it was born.
     born: u32,
@@ -27,7 +27,7 @@ pub(super) struct Interval {
 /// The objects that live.
 #[derive(Debug, Default)]
 pub(super) struct Tracked {
-    live: HashMap<ObjectId, Live, RandomState>,
+    live: HashMap<ObjectId, AliveObject, RandomState>,
     /// Classes of objects freed lately: a dump that was taken before may still refer to them.
     ended: HashMap<ObjectId, u32, RandomState>,
     /// Those that live and that a filter refused: nothing counts them.
@@ -94,7 +94,7 @@ impl Tracked {
         } else {
             self.refused.insert(row.id);
         }
-        let live = Live {
+        let live = AliveObject {
             class,
             born: self.collections,
             size: row.size,

@@ -61,7 +61,7 @@ pub(super) type Points = Vec<(Timestamp, f64)>;
 
 /// Damage of the input, and where in its bytes.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct InputDamage {
     pub(super) place: u64,
     pub(super) text: String,
     pub(super) count: u64,
@@ -80,7 +80,7 @@ pub struct Collector {
     pub(super) marks: BTreeMap<(RowKind, u32), Marks>,
     pub(super) points: BTreeMap<u32, Points>,
     pub(super) details: Details,
-    pub(super) faults: Vec<Fault>,
+    pub(super) faults: Vec<InputDamage>,
     pub(super) more_faults: u64,
     /// Samples without a time.
     pub(super) timeless: u64,
@@ -290,7 +290,7 @@ impl Sink for Collector {
     fn note(&mut self, note: Note) -> Flow {
         if note.level == Level::Damage {
             if self.faults.len() < FAULTS {
-                self.faults.push(Fault {
+                self.faults.push(InputDamage {
                     place: place(Origin {
                         part: note.part,
                         offset: note.offset,

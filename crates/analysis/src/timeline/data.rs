@@ -48,7 +48,7 @@ pub(super) fn write(
 ) -> Bits {
     let (start, end) = timeline.times().unwrap_or((0, 0));
     let fold = Fold::of(timeline, room.items);
-    let details = Lists::choose(timeline, room.details);
+    let details = AttributeLists::choose(timeline, room.details);
     let mut bits = Bits::default();
     let mut counts = Vec::with_capacity(timeline.rows.len());
     for track in &timeline.tracks {
@@ -203,7 +203,7 @@ fn items(
     timeline: &Timeline,
     (source, base): (usize, Timestamp),
     shown: &[Shown],
-    details: &Lists,
+    details: &AttributeLists,
 ) {
     let items = &timeline.items;
     let mut reached = base;
@@ -270,7 +270,7 @@ fn points(bits: &mut Bits, points: &[(Timestamp, f64)], base: Timestamp) {
 
 /// Lists of attributes that a page has room for.
 #[derive(Debug, Default)]
-struct Lists {
+struct AttributeLists {
     /// Numbers on the page, from 1, by recording and number there.
     numbers: HashMap<(usize, u32), u32, RandomState>,
     texts: Vec<String>,
@@ -279,7 +279,7 @@ struct Lists {
     left_out: u64,
 }
 
-impl Lists {
+impl AttributeLists {
     /// Takes the lists of the longest items.
     fn choose(timeline: &Timeline, room: usize) -> Self {
         let items = &timeline.items;

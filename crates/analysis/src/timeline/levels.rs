@@ -27,7 +27,7 @@ pub(super) struct Level {
 
 /// A block while it grows.
 #[derive(Clone, Copy)]
-struct Growing {
+struct GrowingBlock {
     start: Timestamp,
     end: Timestamp,
     items: (usize, usize),
@@ -35,7 +35,7 @@ struct Growing {
     filled: u64,
 }
 
-impl Growing {
+impl GrowingBlock {
     fn join(&mut self, next: &Self) {
         self.end = next.end;
         self.items.1 = next.items.1;
@@ -63,11 +63,11 @@ impl Growing {
 pub(super) fn levels(starts: &[Timestamp], ends: &[Timestamp], items: Range<usize>) -> Vec<Level> {
     let first = items.start;
     let rows = starts.iter().zip(ends).skip(first).take(items.len());
-    let mut blocks: Vec<Growing> = rows
+    let mut blocks: Vec<GrowingBlock> = rows
         .enumerate()
         .map(|(at, (&start, &end))| {
             let length = end.abs_diff(start);
-            Growing {
+            GrowingBlock {
                 start,
                 end,
                 items: (at, at + 1),
@@ -85,7 +85,7 @@ pub(super) fn levels(starts: &[Timestamp], ends: &[Timestamp], items: Range<usiz
         if merged.len() <= blocks.len() / 2 {
             levels.push(Level {
                 exponent,
-                blocks: merged.iter().map(Growing::finish).collect(),
+                blocks: merged.iter().map(GrowingBlock::finish).collect(),
             });
             blocks = merged;
         }
@@ -93,8 +93,8 @@ pub(super) fn levels(starts: &[Timestamp], ends: &[Timestamp], items: Range<usiz
     levels
 }
 
-fn merge(blocks: &[Growing], longest: u64) -> Vec<Growing> {
-    let mut merged: Vec<Growing> = Vec::new();
+fn merge(blocks: &[GrowingBlock], longest: u64) -> Vec<GrowingBlock> {
+    let mut merged: Vec<GrowingBlock> = Vec::new();
     for block in blocks {
         match merged.last_mut() {
             Some(last) if block.end.abs_diff(last.start) <= longest => last.join(block),

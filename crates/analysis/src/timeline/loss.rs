@@ -2,7 +2,7 @@
 
 use traceloom_model::Timestamp;
 
-use super::collect::{Fault, Spans};
+use super::collect::{InputDamage, Spans};
 
 /// Finds the stretch of time that each fault lies in: from the end of the span whose bytes come before it to the start
 /// of the one whose bytes come after. Both ends are estimates, because records are written when spans begin or when
@@ -12,9 +12,9 @@ use super::collect::{Fault, Spans};
 /// recording, where the other may have been left out, nothing tells its time.
 pub(super) fn place<'f>(
     spans: &Spans,
-    faults: &'f [Fault],
+    faults: &'f [InputDamage],
     windowed: bool,
-) -> Vec<(Timestamp, Timestamp, &'f Fault)> {
+) -> Vec<(Timestamp, Timestamp, &'f InputDamage)> {
     if faults.is_empty() {
         return Vec::new();
     }
@@ -25,7 +25,7 @@ pub(super) fn place<'f>(
         .collect();
     rows.sort_unstable();
     let part = |place: u64| place >> 48;
-    let band = |fault: &Fault| {
+    let band = |fault: &InputDamage| {
         let next = rows.partition_point(|&(place, ..)| place < fault.place);
         let of_part = |&&(place, ..): &&(u64, _, _)| part(place) == part(fault.place);
         let after = rows.get(next).filter(of_part);
@@ -60,8 +60,8 @@ mod tests {
         }
     }
 
-    fn fault(place: u64) -> Fault {
-        Fault {
+    fn fault(place: u64) -> InputDamage {
+        InputDamage {
             place,
             text: String::new(),
             count: 1,

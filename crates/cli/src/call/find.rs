@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use traceloom_analysis::distributed::{Chosen, Contexts, TreeKey, attach, related};
+use traceloom_analysis::distributed::{ChosenTrees, Contexts, TreeKey, attach, related};
 use traceloom_formats::{LowerOptions, Source};
 use traceloom_input::Document;
 use traceloom_model::{Concat, Origin, PartId, Recording, SpanContext, SpanId};
 
-use super::Id;
+use super::AskedCall;
 use crate::args::Common;
 use crate::inputs::OpenInput;
 use crate::lowered::mention;
@@ -29,14 +29,14 @@ pub(super) struct FoundCall {
 /// Finds a call, and the rest of its trace below it; none when there is no such call.
 pub(super) fn find(
     inputs: &[OpenInput<'_>],
-    wanted: &Id,
+    wanted: &AskedCall,
     common: &Common,
 ) -> anyhow::Result<Option<FoundCall>> {
     let mut all = Vec::new();
     for input in inputs {
         all.extend(input.recordings()?);
     }
-    if let &Id::Trace(trace) = wanted {
+    if let &AskedCall::Trace(trace) = wanted {
         let found = joined(&all, trace, &[], common)?;
         return Ok(Some(found).filter(|found| !found.roots.is_empty()));
     }
@@ -88,11 +88,11 @@ pub(super) fn find(
 /// Lowers the call alone, where it is in this document.
 fn alone(
     place: &RecordingReader<'_>,
-    wanted: &Id,
+    wanted: &AskedCall,
     common: &Common,
 ) -> anyhow::Result<Option<(Recording, SpanId)>> {
     let only = match wanted {
-        Id::Origin {
+        AskedCall::Origin {
             part,
             offset,
             index,
@@ -106,7 +106,7 @@ fn alone(
                 index: *index,
             })
         }
-        Id::Span(_) | Id::Trace(_) => None,
+        AskedCall::Span(_) | AskedCall::Trace(_) => None,
     };
     let mut recording = Recording::default();
     let options = LowerOptions {
@@ -115,7 +115,7 @@ fn alone(
     };
     let notes = place.lower_every_method(&options, &mut recording)?;
     let root = recording.spans.iter().find(|span| match wanted {
-        Id::Span(id) => span.id == *id,
+        AskedCall::Span(id) => span.id == *id,
         _ => span.origin.is_some() && span.origin == only,
     });
     let root = root.map(|span| span.id);
@@ -151,7 +151,7 @@ fn joined(
     let mut many = Concat::new(&mut recording).of_many();
     for (place, chosen) in all.iter().zip(&chosen) {
         if !chosen.is_empty() {
-            let mut trees = Chosen::new(&mut many, chosen);
+            let mut trees = ChosenTrees::new(&mut many, chosen);
             let notes = place.lower_every_method(&options, &mut trees)?;
             mention(place.input, &[notes]);
         }

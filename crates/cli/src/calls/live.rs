@@ -11,7 +11,7 @@ use traceloom_input::Growth;
 use super::{CallName, Options, as_json, text};
 use crate::Outcome;
 use crate::inputs::ReadFlags;
-use crate::live::Live;
+use crate::live::ArrivingPath;
 use crate::lowered::mention;
 use crate::streams::stdout;
 use crate::style::Style;
@@ -24,9 +24,9 @@ const SHARE: u32 = 4;
 
 /// Prints calls until the bytes end. Returns `None` where nothing was printed before the end: then the list is made of
 /// everything at once.
-pub(super) fn run(options: &Options, live: &Live) -> anyhow::Result<Option<Outcome>> {
+pub(super) fn run(options: &Options, live: &ArrivingPath) -> anyhow::Result<Option<Outcome>> {
     let common = &options.read.common;
-    let mut lines = Lines::new(options)?;
+    let mut lines = CallPrinter::new(options)?;
     if live.format(common)?.is_none() {
         return Ok(None);
     }
@@ -69,7 +69,7 @@ pub(super) fn run(options: &Options, live: &Live) -> anyhow::Result<Option<Outco
     }
 }
 
-struct Lines<'o> {
+struct CallPrinter<'o> {
     options: &'o Options,
     style: Style,
     /// Columns with their widths, once there was a call.
@@ -78,7 +78,7 @@ struct Lines<'o> {
     listed: HashSet<String>,
 }
 
-impl<'o> Lines<'o> {
+impl<'o> CallPrinter<'o> {
     fn new(options: &'o Options) -> anyhow::Result<Self> {
         Ok(Self {
             options,

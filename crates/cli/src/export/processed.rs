@@ -32,7 +32,7 @@ use crate::usage::Usage;
 
 /// What a document holds besides what is said of its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Content {
+pub(super) enum DocumentContent {
     /// Records and symbols, as `tdata` and `sdata`: gzip of the current generation's streams, in base64.
     Data,
     /// Nothing.
@@ -48,7 +48,7 @@ const AT_A_TIME: usize = 256;
 /// Spans of a batch.
 const BATCH: usize = 16 << 10;
 
-pub(super) fn run(options: &Options, content: Content) -> anyhow::Result<Outcome> {
+pub(super) fn run(options: &Options, content: DocumentContent) -> anyhow::Result<Outcome> {
     let captures = Captures::read(&DataFolder::open(&options.data)?)?;
     let ids = chosen(options, &captures)?;
     drop(captures);
@@ -184,20 +184,22 @@ impl<'r> Traces<'r> {
     }
 
     /// Returns what is told of some spans, a line each.
-    fn lines(&self, roots: &[usize], content: Content) -> anyhow::Result<Vec<String>> {
+    fn lines(&self, roots: &[usize], content: DocumentContent) -> anyhow::Result<Vec<String>> {
         let subtrees: Vec<_> = roots.iter().map(|&row| self.subtree(row)).collect();
         match content {
-            Content::Tree => return Ok(subtrees.iter().map(|rows| self.tree(rows)).collect()),
-            Content::Stats => {
+            DocumentContent::Tree => {
+                return Ok(subtrees.iter().map(|rows| self.tree(rows)).collect());
+            }
+            DocumentContent::Stats => {
                 let sums = subtrees.iter().map(|rows| self.sums(rows).to_string());
                 return Ok(sums.collect());
             }
-            Content::Data | Content::Metadata => {}
+            DocumentContent::Data | DocumentContent::Metadata => {}
         }
         let documents = roots.iter().zip(&subtrees);
         let documents = documents.map(|(&root, rows)| self.metadata(root, rows));
         let mut documents: Vec<Json> = documents.collect();
-        if content == Content::Data {
+        if content == DocumentContent::Data {
             let posts = self.posts(&subtrees)?;
             for (document, (symbols, records)) in documents.iter_mut().zip(posts) {
                 document["sdata"] = packed(&symbols)?.into();
@@ -284,13 +286,13 @@ impl<'r> Traces<'r> {
             }
         }
         let mut out = String::new();
-        let mut open: Vec<Step> = rows
+        let mut open: Vec<TreeStep> = rows
             .last()
-            .map(|&row| Step::Call(row, 0))
+            .map(|&row| TreeStep::Call(row, 0))
             .into_iter()
             .collect();
         while let Some(step) = open.pop() {
-            let Step::Call(row, pos) = step else {
+            let TreeStep::Call(row, pos) = step else {
                 out.push_str("]}");
                 continue;
             };
@@ -302,10 +304,12 @@ impl<'r> Traces<'r> {
             // Its members, with the list of what it called as the last one.
             out.push_str(head.strip_suffix('}').unwrap_or(&head));
             out.push_str(",\"children\":[");
-            open.push(Step::End);
+            open.push(TreeStep::End);
             let children = self.children.get(&span.id).into_iter().flatten();
             let children = children.copied().enumerate();
-            let children: Vec<_> = children.map(|(pos, row)| Step::Call(row, pos)).collect();
+            let children: Vec<_> = children
+                .map(|(pos, row)| TreeStep::Call(row, pos))
+                .collect();
             open.extend(children.into_iter().rev());
         }
         out
@@ -467,7 +471,7 @@ impl<'r> Traces<'r> {
 }
 
 /// What is left to write of a tree.
-enum Step {
+enum TreeStep {
     /// A span, and its place among those that its parent called.
     Call(usize, usize),
     /// The end of one.

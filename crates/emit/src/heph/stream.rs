@@ -169,14 +169,14 @@ struct Contents {
     /// Nobody will take what is put in.
     is_closed: bool,
     /// What was lost and not reported in the stream.
-    unreported: Losses,
+    unreported: LostEvents,
     n_dropped: u64,
     n_cut: u64,
 }
 
 /// Events that were not written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Losses {
+struct LostEvents {
     n_events: u64,
     first: u64,
     last: u64,
@@ -192,7 +192,7 @@ impl StreamBuffer {
             counter: 0,
             is_announced: false,
             is_closed: false,
-            unreported: Losses::default(),
+            unreported: LostEvents::default(),
             n_dropped: 0,
             n_cut: 0,
         };

@@ -127,13 +127,13 @@ pub struct Shared {
     pub n_written: AtomicU64,
     writer: OnceLock<Thread>,
     next_stream: AtomicU32,
-    streams: Mutex<Streams>,
+    streams: Mutex<OpenStreams>,
     flushes: Mutex<Flushes>,
     flushed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Streams {
+struct OpenStreams {
     open: Vec<Arc<StreamBuffer>>,
     /// Counts of streams that ended.
     ended: Report,
@@ -183,7 +183,7 @@ impl Shared {
     /// Returns the streams that have something or will.
     pub fn list_streams(&self, list: &mut Vec<Arc<StreamBuffer>>) {
         let mut streams = lock(&self.streams);
-        let Streams { open, ended, .. } = &mut *streams;
+        let OpenStreams { open, ended, .. } = &mut *streams;
         open.retain(|stream| {
             let is_done = stream.is_done();
             if is_done {

@@ -21,11 +21,11 @@ const METHOD: u8 = 2;
 /// It grows with what is different and forgets nothing: names belong here, values of attributes do not.
 #[derive(Debug, Default)]
 pub struct Registry {
-    known: Mutex<Known>,
+    known: Mutex<KnownNames>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownNames {
     symbols: HashMap<Box<str>, SymbolId>,
     methods: HashMap<[SymbolId; 3], MethodId>,
     /// Every definition in the order of the numbers, as it is sent.
@@ -62,12 +62,12 @@ impl Registry {
         self.lock().definitions[sent..].to_vec()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, KnownNames> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
+impl KnownNames {
     fn symbol(&mut self, text: &str) -> SymbolId {
         if let Some(&id) = self.symbols.get(text) {
             return id;

@@ -20,7 +20,7 @@ const IDLE: Duration = Duration::from_secs(40);
 const MOST_OUTPUT: usize = 64 << 10;
 
 /// What a protocol decides about the bytes of a connection.
-pub(crate) trait Content: Send {
+pub(crate) trait ConnectionFormat: Send {
     /// Returns the kind of entry that `window` is stored as, `None` while too few bytes are there to tell.
     fn kind(&mut self, window: &[u8], is_end: bool) -> Option<u8>;
 
@@ -32,7 +32,7 @@ pub(crate) trait Content: Send {
 }
 
 /// The collector's end of a connection.
-pub(crate) struct Stored<C> {
+pub(crate) struct StoringEnd<C> {
     content: C,
     started: Duration,
     n_units: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Stored<C> {
     closed: Option<Ending>,
 }
 
-impl<C: Content> Stored<C> {
+impl<C: ConnectionFormat> StoringEnd<C> {
     /// Begins a connection at time `now`.
     pub(crate) fn new(content: C, now: Duration) -> Self {
         Self {
@@ -87,7 +87,7 @@ impl<C: Content> Stored<C> {
     }
 }
 
-impl<C: Content> Session for Stored<C> {
+impl<C: ConnectionFormat> Session for StoringEnd<C> {
     fn read(&mut self, window: &[u8], _now: Duration, keep: &mut Keep<'_>) -> usize {
         if self.closed.is_some() {
             return window.len();
@@ -141,7 +141,7 @@ impl<C: Content> Session for Stored<C> {
 }
 
 /// The one part of a stored connection.
-pub(crate) struct Assembled {
+pub(crate) struct ConnectionAssembler {
     /// Names of the part by the kind of the first entry.
     names: &'static [(u8, &'static str)],
     /// Kinds of entries that are no data.
@@ -151,7 +151,7 @@ pub(crate) struct Assembled {
     doubts: Vec<String>,
 }
 
-impl Assembled {
+impl ConnectionAssembler {
     /// Begins with no entry.
     pub(crate) fn new(names: &'static [(u8, &'static str)], receipts: &'static [u8]) -> Self {
         Self {
@@ -164,7 +164,7 @@ impl Assembled {
     }
 }
 
-impl Assemble for Assembled {
+impl Assemble for ConnectionAssembler {
     fn take(&mut self, entry: &Entry<'_>) -> Option<usize> {
         if self.receipts.contains(&entry.kind) {
             return None;
@@ -197,14 +197,14 @@ impl Assemble for Assembled {
 }
 
 /// The sender's end of a connection: a trace that exists already.
-pub(crate) struct Player {
+pub(crate) struct TracePlayer {
     title: &'static str,
     output: Vec<u8>,
     acknowledged: [u64; 1],
     finished: bool,
 }
 
-impl Player {
+impl TracePlayer {
     /// Plays a recording that is one part of one of these formats.
     ///
     /// # Errors
@@ -232,7 +232,7 @@ impl Player {
     }
 }
 
-impl Sender for Player {
+impl Sender for TracePlayer {
     fn put(&mut self, _part: usize, bytes: &[u8]) -> usize {
         let room = MOST_OUTPUT.saturating_sub(self.output.len());
         let taken = bytes.get(..room).unwrap_or(bytes);

@@ -62,9 +62,9 @@ pub(super) fn is_ingest(message: &HttpMessage<'_>) -> bool {
 }
 
 /// What a request says of itself.
-struct Query(Vec<(String, String)>);
+struct IngestParameters(Vec<(String, String)>);
 
-impl Query {
+impl IngestParameters {
     fn of(message: &HttpMessage<'_>) -> Self {
         Self(query(message.target))
     }
@@ -106,7 +106,7 @@ impl Query {
 
 /// What tells the requests of one bundle: their session, or for Node their application, and their end.
 pub(super) fn session(message: &HttpMessage<'_>) -> Option<(String, String)> {
-    let query = Query::of(message);
+    let query = IngestParameters::of(message);
     let (_, mut labels) = query.name();
     let labelled = labels.find(|(key, _)| *key == "__session_id__");
     let session = match (query.get("__session_id__"), labelled) {
@@ -127,7 +127,7 @@ pub(super) fn metadata(message: &HttpMessage<'_>) -> Metadata {
     if message.head.is_empty() {
         return metadata;
     }
-    let query = Query::of(message);
+    let query = IngestParameters::of(message);
     for (key, value) in &query.0 {
         metadata.set(key, value.clone());
     }
@@ -187,7 +187,7 @@ impl IngestHead {
         if is_refused(message) {
             return Err("the Content-Type is none of multipart/form-data and binary/octet-stream");
         }
-        let query = Query::of(message);
+        let query = IngestParameters::of(message);
         if ["from", "until"]
             .iter()
             .any(|key| unix(query.get(key)).is_none())
@@ -228,7 +228,7 @@ pub(super) fn notes(message: &HttpMessage<'_>) -> Vec<Note> {
         };
         notes.push(damage("content_type", offset, text));
     }
-    let query = Query::of(message);
+    let query = IngestParameters::of(message);
     for key in ["from", "until"] {
         let text = query.get(key);
         if unix(text).is_none() {
@@ -244,7 +244,7 @@ pub(super) fn notes(message: &HttpMessage<'_>) -> Vec<Note> {
 
 /// Lists the files of a request.
 pub(super) fn members(message: &HttpMessage<'_>) -> Vec<Member> {
-    let query = Query::of(message);
+    let query = IngestParameters::of(message);
     let mut members = Vec::new();
     if !message.head.is_empty() {
         members.push(request_head(message));

@@ -19,7 +19,7 @@ pub(super) struct Paths<'r> {
     tables: &'r Recording,
     /// Whether the texts of frames have their file and line.
     lines: bool,
-    nodes: Vec<PathNode>,
+    nodes: Vec<StackPath>,
     /// Nodes by the one above and the text, those of no caller and those of callers that have many.
     known: HashMap<(u32, u32), u32, RandomState>,
     texts: Vec<Box<[u8]>>,
@@ -33,7 +33,7 @@ pub(super) struct Paths<'r> {
 }
 
 /// A path. Where stacks are all different there is one for each of their frames, so that it is small.
-struct PathNode {
+struct StackPath {
     above: u32,
     /// Frames above it.
     depth: u32,
@@ -126,7 +126,7 @@ impl<'r> Paths<'r> {
                 return known;
             }
         }
-        self.nodes.push(PathNode {
+        self.nodes.push(StackPath {
             above,
             depth,
             text,

@@ -2,14 +2,14 @@
 
 /// The four numbers that header and samples have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct AllocationCounts {
     pub(super) in_use_objects: i64,
     pub(super) in_use_bytes: i64,
     pub(super) alloc_objects: i64,
     pub(super) alloc_bytes: i64,
 }
 
-impl Counts {
+impl AllocationCounts {
     /// Reads `N: N [N: N]` and returns what follows.
     pub(super) fn parse(text: &[u8]) -> Option<(Self, &[u8])> {
         let (in_use_objects, rest) = number(text)?;
@@ -55,7 +55,7 @@ pub(super) fn mark(text: &[u8], mark: u8) -> Option<&[u8]> {
 /// The first line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct HeapHeader<'a> {
-    pub(super) counts: Counts,
+    pub(super) counts: AllocationCounts,
     /// One of `KINDS`.
     pub(super) kind: &'a [u8],
     pub(super) rate: Option<i64>,
@@ -77,7 +77,7 @@ const KINDS: [&[u8]; 9] = [
 impl<'a> HeapHeader<'a> {
     /// Takes the first line apart; none when it is that of another format.
     pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
-        let (counts, rest) = Counts::parse(line.strip_prefix(TITLE)?)?;
+        let (counts, rest) = AllocationCounts::parse(line.strip_prefix(TITLE)?)?;
         let rest = mark(rest, b'@')?.trim_ascii();
         let (kind, rate) = match rest.iter().position(|&byte| byte == b'/') {
             Some(at) => (rest.get(..at)?, Some(number(rest.get(at + 1..)?)?.0)),

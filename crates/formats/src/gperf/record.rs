@@ -2,7 +2,7 @@
 
 use traceloom_model::bounds::subslice;
 
-use super::heap::{Counts, HeapHeader};
+use super::heap::{AllocationCounts, HeapHeader};
 use super::maps::MappedRange;
 use super::symbols::AddressSymbol;
 use super::words::WordEncoding;
@@ -13,7 +13,7 @@ use crate::text::lines::Line;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SampleNumbers {
     /// `objects: bytes [objects: bytes] @`.
-    Heap(Counts),
+    Heap(AllocationCounts),
     /// `value count @`: a delay or bytes, and how often.
     Pair(i64, i64),
     /// `count @`.
@@ -40,7 +40,7 @@ pub(super) enum GperfContent<'a> {
     Attribute(&'a [u8], &'a [u8]),
     Sample(SampleNumbers, Vec<u64>),
     /// What a thread of jemalloc, or all of them (`t*`), have.
-    Thread(&'a [u8], Counts),
+    Thread(&'a [u8], AllocationCounts),
     Symbol(u64, &'a [u8]),
     Comment(u64, Option<AddressSymbol>),
     Labels(&'a [u8]),
@@ -146,7 +146,7 @@ fn put(content: &GperfContent<'_>, out: &mut Vec<u8>) -> bool {
     true
 }
 
-fn show_counts(counts: &Counts, show: &mut dyn FnMut(&str, Field<'_>)) {
+fn show_counts(counts: &AllocationCounts, show: &mut dyn FnMut(&str, Field<'_>)) {
     show("in_use_objects", Field::I64(counts.in_use_objects));
     show("in_use_bytes", Field::I64(counts.in_use_bytes));
     show("alloc_objects", Field::I64(counts.alloc_objects));

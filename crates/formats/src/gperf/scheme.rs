@@ -3,7 +3,7 @@
 use traceloom_model::bounds::saturated_i64;
 use traceloom_model::{Note, Profile, Tables, Unit, ValueType, ValueTypeId};
 
-use super::heap::{Counts, HeapHeader};
+use super::heap::{AllocationCounts, HeapHeader};
 use crate::profile::unit;
 use crate::{info, warn};
 
@@ -91,7 +91,7 @@ impl Scheme {
     }
 
     /// Takes the totals of jemalloc: allocations are counted only when it was told to.
-    pub(super) fn totals(&mut self, counts: &Counts) {
+    pub(super) fn totals(&mut self, counts: &AllocationCounts) {
         if let SampleKind::Heap { allocations, .. } = &mut self.kind {
             *allocations = differ(counts);
         }
@@ -150,7 +150,7 @@ impl Scheme {
         }
     }
 
-    pub(super) fn of_heap(&mut self, counts: &Counts, offset: u64) -> SampleValues {
+    pub(super) fn of_heap(&mut self, counts: &AllocationCounts, offset: u64) -> SampleValues {
         if matches!(self.kind, SampleKind::Unknown) {
             self.kind = SampleKind::Heap {
                 sampled: false,
@@ -334,7 +334,7 @@ fn columns(columns: &[(&str, Unit)]) -> Vec<(Vec<u8>, Unit)> {
 }
 
 /// Returns `true` if what was allocated is told apart from what is in use.
-fn differ(counts: &Counts) -> bool {
+fn differ(counts: &AllocationCounts) -> bool {
     let differs = |alloc: i64, in_use: i64| alloc != in_use && alloc != 0;
     differs(counts.alloc_objects, counts.in_use_objects)
         || differs(counts.alloc_bytes, counts.in_use_bytes)

@@ -2,7 +2,7 @@
 
 use traceloom_model::bounds::subslice;
 
-use super::heap::{self, Counts, HeapHeader};
+use super::heap::{self, AllocationCounts, HeapHeader};
 use super::maps::MappedRange;
 use super::record::{GperfContent, Record, SampleNumbers};
 use super::symbols;
@@ -137,7 +137,7 @@ impl ProfileParser {
         };
         match shape {
             SampleLayout::Heap => {
-                let (counts, rest) = Counts::parse(text)?;
+                let (counts, rest) = AllocationCounts::parse(text)?;
                 sample(SampleNumbers::Heap(counts), rest)
             }
             SampleLayout::Jemalloc if text.trim_ascii_start().starts_with(b"@") => {
@@ -146,7 +146,7 @@ impl ProfileParser {
             SampleLayout::Jemalloc => {
                 let colon = text.iter().position(|&byte| byte == b':')?;
                 let (thread, rest) = text.split_at(colon);
-                let (counts, rest) = Counts::parse(rest.get(1..)?)?;
+                let (counts, rest) = AllocationCounts::parse(rest.get(1..)?)?;
                 let thread = thread.trim_ascii();
                 let fits = thread.starts_with(b"t") && rest.trim_ascii().is_empty();
                 fits.then_some(GperfContent::Thread(thread, counts))

@@ -51,7 +51,7 @@ pub(super) fn is_runtime(description: &[u8]) -> bool {
 
 /// One run of an actor.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Running {
+pub(super) struct ActorRun {
     start: u64,
     pub end: u64,
     pub actor: u64,
@@ -60,9 +60,9 @@ pub(super) struct Running {
 /// The runs of one worker, in the order of their ends.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
-    all: VecDeque<Running>,
+    all: VecDeque<ActorRun>,
     /// Those of thread-safe processes alone.
-    shared: VecDeque<Running>,
+    shared: VecDeque<ActorRun>,
     /// Runs before these lie in blocks already settled.
     settled: (usize, usize),
     /// Where the last look ended: events come by their ends, so that the next one is near.
@@ -86,7 +86,7 @@ impl Runs {
     /// Adds a run.
     pub fn push(&mut self, event: &Event<'_>, actor: u64) {
         let Event { start, end, .. } = *event;
-        let run = Running { start, end, actor };
+        let run = ActorRun { start, end, actor };
         if event.description == b"Running thread-safe process" {
             add(&mut self.shared, run, &mut self.settled.1);
         }
@@ -94,18 +94,18 @@ impl Runs {
     }
 
     /// Returns the run under way at `time`.
-    pub fn at(&mut self, time: u64) -> Option<Running> {
+    pub fn at(&mut self, time: u64) -> Option<ActorRun> {
         covering(&self.all, &mut self.cursor.0, time)
     }
 
     /// Returns the run of a thread-safe actor under way at `time`.
-    pub fn shared_at(&mut self, time: u64) -> Option<Running> {
+    pub fn shared_at(&mut self, time: u64) -> Option<ActorRun> {
         covering(&self.shared, &mut self.cursor.1, time)
     }
 
     /// Forgets the runs before the last call of this that end before `needed`.
     pub fn settle(&mut self, needed: u64) {
-        let settle = |runs: &mut VecDeque<Running>, settled: &mut usize| {
+        let settle = |runs: &mut VecDeque<ActorRun>, settled: &mut usize| {
             let over = runs
                 .iter()
                 .take(*settled)
@@ -119,7 +119,7 @@ impl Runs {
     }
 }
 
-fn add(runs: &mut VecDeque<Running>, run: Running, settled: &mut usize) {
+fn add(runs: &mut VecDeque<ActorRun>, run: ActorRun, settled: &mut usize) {
     // Ends rise within a worker; one that does not would hide its elders from the binary search.
     while runs.back().is_some_and(|last| last.end > run.end) {
         runs.pop_back();
@@ -131,7 +131,7 @@ fn add(runs: &mut VecDeque<Running>, run: Running, settled: &mut usize) {
     runs.push_back(run);
 }
 
-fn covering(runs: &VecDeque<Running>, cursor: &mut usize, time: u64) -> Option<Running> {
+fn covering(runs: &VecDeque<ActorRun>, cursor: &mut usize, time: u64) -> Option<ActorRun> {
     const STEPS: usize = 8;
     let is_over = |at: usize| runs.get(at).is_some_and(|run| run.end < time);
     let mut at = *cursor;

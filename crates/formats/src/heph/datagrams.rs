@@ -19,18 +19,18 @@ const MOST_STREAMS: usize = 1024;
 
 /// What one peer sent.
 #[derive(Default)]
-pub(super) struct Received {
+pub(super) struct PeerStreams {
     hasher: foldhash::quality::RandomState,
     /// The epoch of the run.
     epoch: Option<Vec<u8>>,
-    streams: HashMap<u32, Counters>,
+    streams: HashMap<u32, PacketCounters>,
     /// The last packets: stream, counter and hash.
     known: HashSet<(u32, u32, u64)>,
     order: VecDeque<(u32, u32, u64)>,
 }
 
 /// The counters of a stream so far.
-struct Counters {
+struct PacketCounters {
     /// The counter that comes next.
     next: u32,
     /// A counter other than 0 was seen: the sender counts.
@@ -38,14 +38,14 @@ struct Counters {
 }
 
 /// A packet of a datagram.
-struct Packet<'d> {
+struct ReceivedPacket<'d> {
     bytes: &'d [u8],
     /// Stream and counter of an event.
     event: Option<(u32, u32)>,
 }
 
 /// Returns the packets of a datagram; `None` if it is anything but whole packets.
-fn packets(datagram: &[u8]) -> Option<Vec<Packet<'_>>> {
+fn packets(datagram: &[u8]) -> Option<Vec<ReceivedPacket<'_>>> {
     let mut packets = Vec::new();
     let mut rest = datagram;
     while !rest.is_empty() {
@@ -64,13 +64,13 @@ fn packets(datagram: &[u8]) -> Option<Vec<Packet<'_>>> {
             }
             _ => return None,
         };
-        packets.push(Packet { bytes, event });
+        packets.push(ReceivedPacket { bytes, event });
         rest = behind;
     }
     (!packets.is_empty()).then_some(packets)
 }
 
-impl Received {
+impl PeerStreams {
     /// Begins another run where the epoch is another one: a process that was started again on the same port.
     fn metadata(&mut self, packet: &[u8]) {
         let Some(metadata) = parse::metadata(packet, 0).filter(|one| one.name == b"epoch") else {
@@ -110,7 +110,7 @@ impl Received {
         let n_streams = self.streams.len();
         let Some(known) = self.streams.get_mut(&stream) else {
             if n_streams < MOST_STREAMS {
-                let first = Counters {
+                let first = PacketCounters {
                     next: counter.wrapping_add(1),
                     counts: counter != 0,
                 };
@@ -133,7 +133,7 @@ impl Received {
     }
 }
 
-impl Datagrams for Received {
+impl Datagrams for PeerStreams {
     fn take(&mut self, datagram: &[u8], keep: &mut Keep<'_>) -> Option<DatagramCounts> {
         let packets = packets(datagram)?;
         let mut counts = DatagramCounts::default();
@@ -196,7 +196,10 @@ mod tests {
     }
 
     /// Takes datagrams and returns the sum of their counts, and what was stored.
-    fn take(received: &mut Received, datagrams: &[Vec<u8>]) -> (DatagramCounts, Vec<(u8, usize)>) {
+    fn take(
+        received: &mut PeerStreams,
+        datagrams: &[Vec<u8>],
+    ) -> (DatagramCounts, Vec<(u8, usize)>) {
         let (mut sum, mut stored) = (DatagramCounts::default(), Vec::new());
         for datagram in datagrams {
             let counts = received.take(datagram, &mut |entry| {
@@ -223,7 +226,7 @@ mod tests {
 
     #[test]
     fn repeats_leave_a_receipt_and_gaps_are_counted() {
-        let mut received = Received::default();
+        let mut received = PeerStreams::default();
         let two = [event(1, 0, "a"), event(1, 1, "b")].concat();
         let sent = [
             two.clone(),
@@ -241,7 +244,7 @@ mod tests {
 
     #[test]
     fn equal_packets_of_a_sender_that_does_not_count_are_all_kept() {
-        let mut received = Received::default();
+        let mut received = PeerStreams::default();
         let (sum, stored) = take(&mut received, &vec![event(3, 0, "x"); 5]);
         assert_eq!(sum, counts(5, 0, 0, 0));
         assert_eq!(stored.len(), 5);
@@ -249,11 +252,11 @@ mod tests {
 
     #[test]
     fn a_counter_that_came_again_with_another_packet_is_no_repeat() {
-        let mut received = Received::default();
+        let mut received = PeerStreams::default();
         let sent = [event(1, 7, "a"), event(1, 7, "b"), event(1, u32::MAX, "c")];
         let (sum, _) = take(&mut received, &sent);
         assert_eq!(sum, counts(3, 0, 0, 2));
-        let mut wrapping = Received::default();
+        let mut wrapping = PeerStreams::default();
         let sent = [event(1, u32::MAX, "a"), event(1, 0, "b"), event(1, 1, "c")];
         assert_eq!(take(&mut wrapping, &sent).0, counts(3, 0, 0, 0));
     }
@@ -261,7 +264,7 @@ mod tests {
     #[test]
     fn another_epoch_begins_another_run_and_the_same_one_does_not() {
         let run = |value| vec![epoch(value), event(1, 0, "a"), event(1, 1, "b")];
-        let mut received = Received::default();
+        let mut received = PeerStreams::default();
         assert_eq!(take(&mut received, &run(5)).0, counts(3, 0, 0, 0));
         assert_eq!(take(&mut received, &run(5)).0.repeated, 2);
         assert_eq!(take(&mut received, &run(6)).0, counts(3, 0, 0, 0));
@@ -269,7 +272,7 @@ mod tests {
 
     #[test]
     fn what_is_no_whole_packet_is_not_stored() {
-        let mut received = Received::default();
+        let mut received = PeerStreams::default();
         let whole = event(1, 0, "a");
         let cut = whole.split_last().unwrap().1;
         let long = [whole.clone(), b"x".to_vec()].concat();
@@ -281,7 +284,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded() {
-        let mut received = Received::default();
+        let mut received = PeerStreams::default();
         for number in 1..20_000 {
             take(&mut received, &[event(number, number, "x")]);
         }

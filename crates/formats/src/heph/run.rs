@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use traceloom_model::{Flow, ResourceId, StringId, Track, TrackId, TrackKind};
 
-use super::actors::{self, Running, Runs};
+use super::actors::{self, ActorRun, Runs};
 use super::bodies::PendingEvent;
 use super::line::{Address, LanedTrack, SettleScratch, TrackTemplate};
 use super::lower::{Map, PassOutput};
@@ -365,7 +365,7 @@ impl RunState {
     }
 
     /// Returns the run of an actor that an event of a stream that ends at `end` is of.
-    fn running_at(&mut self, at: usize, end: u64) -> Option<Running> {
+    fn running_at(&mut self, at: usize, end: u64) -> Option<ActorRun> {
         let stream = self.streams.get_mut(at)?;
         if stream.id != 0 {
             return stream.runs.at(end);

@@ -2,9 +2,9 @@
 //!
 //! The bytes of a connection are one trace.
 
-use super::datagrams::{REPEAT, Received};
+use super::datagrams::{PeerStreams, REPEAT};
 use super::{FORMAT, parse};
-use crate::codec::one_way::{Assembled, Content, Player, Stored};
+use crate::codec::one_way::{ConnectionAssembler, ConnectionFormat, StoringEnd, TracePlayer};
 use crate::codec::protocol::{CaptureRules, DatagramRules, FIRST_KIND, Protocol, SessionOptions};
 
 /// The protocol, for a collector.
@@ -12,20 +12,20 @@ pub const PROTOCOL: Protocol = Protocol {
     captures: CaptureRules {
         name: "heph",
         number: 2,
-        assemble: || Box::new(Assembled::new(&[(DATA, "trace.heph")], &[REPEAT])),
+        assemble: || Box::new(ConnectionAssembler::new(&[(DATA, "trace.heph")], &[REPEAT])),
     },
     port: 1716,
     acknowledges: false,
     repeatable: true,
     sent_as: "heph",
     settings: |host, port| format!("tail -c +1 -f TRACE | nc {host} {port}"),
-    session: |_: &SessionOptions, now| Box::new(Stored::new(Lead::default(), now)),
+    session: |_: &SessionOptions, now| Box::new(StoringEnd::new(Lead::default(), now)),
     datagrams: Some(DatagramRules {
         name: "heph_udp",
-        begin: || Box::new(Received::default()),
+        begin: || Box::new(PeerStreams::default()),
     }),
     control: None,
-    sender: |_, parts| Ok(Box::new(Player::new("Heph", &[FORMAT.name], parts)?)),
+    sender: |_, parts| Ok(Box::new(TracePlayer::new("Heph", &[FORMAT.name], parts)?)),
 };
 
 /// The kind of stored entries: bytes of the trace.
@@ -70,7 +70,7 @@ impl Lead {
     }
 }
 
-impl Content for Lead {
+impl ConnectionFormat for Lead {
     fn kind(&mut self, _window: &[u8], _is_end: bool) -> Option<u8> {
         Some(DATA)
     }

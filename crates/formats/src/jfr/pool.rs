@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::scan::{Bad, Scan};
-use super::value::{Rules, SkippedValues, ValueVisitor};
+use super::value::{DecodingRules, SkippedValues, ValueVisitor};
 
 /// The entries of one type that one checkpoint brings.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,7 +41,7 @@ impl Checkpoint {
     ///
     /// `work` is what may still be spent on finding pools behind damage, in bytes.
     pub(super) fn read(
-        rules: &Rules<'_>,
+        rules: &DecodingRules<'_>,
         scan: &mut Scan<'_>,
         work: &mut usize,
     ) -> Result<Self, Bad> {
@@ -99,7 +99,7 @@ impl Checkpoint {
 
 /// Passes one pool on: its type, its count, and each entry's key and value.
 pub(super) fn segment<E: ValueVisitor>(
-    rules: &Rules<'_>,
+    rules: &DecodingRules<'_>,
     scan: &mut Scan<'_>,
     emit: &mut E,
 ) -> Result<PoolSegment, Bad> {
@@ -123,7 +123,7 @@ pub(super) fn segment<E: ValueVisitor>(
 
 /// Passes the value of a constant on. Strings of the pool are written as strings, not as structures.
 fn entry<E: ValueVisitor>(
-    rules: &Rules<'_>,
+    rules: &DecodingRules<'_>,
     scan: &mut Scan<'_>,
     type_index: usize,
     emit: &mut E,
@@ -139,7 +139,7 @@ fn entry<E: ValueVisitor>(
 ///
 /// Returns the place and how many pools were lost.
 fn resume(
-    rules: &Rules<'_>,
+    rules: &DecodingRules<'_>,
     scan: Scan<'_>,
     from: usize,
     missing: u64,
@@ -177,7 +177,7 @@ impl Pools {
     /// is true for; the last definition of a key is the one that counts. Returns false when the table is full.
     pub(super) fn add(
         &mut self,
-        rules: &Rules<'_>,
+        rules: &DecodingRules<'_>,
         body: Scan<'_>,
         base: usize,
         checkpoint: &Checkpoint,

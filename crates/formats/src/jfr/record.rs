@@ -7,7 +7,7 @@ use super::pool::{Checkpoint, CheckpointPiece, segment};
 use super::scan::{Bad, Scan, put_integer};
 use super::schema::{NumberMeaning, TypeSchema, TypeSchemas};
 use super::shown::ValueTree;
-use super::value::{DecodedValue, Rules, SkippedValues, ValueVisitor};
+use super::value::{DecodedValue, DecodingRules, SkippedValues, ValueVisitor};
 use super::walk::EventHead;
 use crate::{Field, Record};
 use traceloom_model::Limits;
@@ -76,7 +76,7 @@ pub(super) struct ChunkContext<'a> {
     /// Offset of the chunk in the part.
     pub(super) offset: u64,
     pub(super) header: &'a Header,
-    pub(super) rules: Rules<'a>,
+    pub(super) rules: DecodingRules<'a>,
     pub(super) limits: &'a Limits,
     /// What ids of the chunk stand for.
     pub(super) texts: Option<&'a dyn Resolve>,
@@ -380,7 +380,7 @@ pub(super) fn is_ticks(meaning: NumberMeaning) -> bool {
 }
 
 fn write_checkpoint(
-    rules: &Rules<'_>,
+    rules: &DecodingRules<'_>,
     scan: &mut Scan<'_>,
     checkpoint: &Checkpoint,
     out: &mut Vec<u8>,

@@ -101,13 +101,13 @@ impl ValueVisitor for Vec<u8> {
 
 /// What decoding values needs to know besides the bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rules<'s> {
+pub(super) struct DecodingRules<'s> {
     pub(super) schema: &'s TypeSchemas,
     pub(super) longest: usize,
     pub(super) most: u64,
 }
 
-impl Rules<'_> {
+impl DecodingRules<'_> {
     /// Steps over the fields of type `index`, keeping nothing.
     #[inline]
     pub(super) fn skip(&self, scan: &mut Scan<'_>, index: usize) -> Result<(), Bad> {
@@ -336,7 +336,7 @@ impl Rules<'_> {
     }
 }
 
-impl<'t> Rules<'t> {
+impl<'t> DecodingRules<'t> {
     /// Decodes the fields of type `index`, with what is nested in them.
     pub(super) fn values(
         &self,

@@ -8,7 +8,7 @@ use super::metadata::MetadataEvent;
 use super::pool::Checkpoint;
 use super::scan::{Bad, Scan};
 use super::schema::TypeSchemas;
-use super::value::{DecodedValue, Rules, SkippedValues};
+use super::value::{DecodedValue, DecodingRules, SkippedValues};
 
 /// Type id of the metadata event.
 pub(super) const METADATA: u64 = 0;
@@ -158,12 +158,22 @@ pub(super) enum ChunkStretch {
 /// What becomes of the fields of an event while they are checked.
 pub(super) trait Take<'a> {
     /// Steps over the fields of an event of type `index`.
-    fn fields(&mut self, rules: &Rules<'_>, scan: &mut Scan<'a>, index: usize) -> Result<(), Bad>;
+    fn fields(
+        &mut self,
+        rules: &DecodingRules<'_>,
+        scan: &mut Scan<'a>,
+        index: usize,
+    ) -> Result<(), Bad>;
 }
 
 impl<'a> Take<'a> for SkippedValues {
     #[inline]
-    fn fields(&mut self, rules: &Rules<'_>, scan: &mut Scan<'a>, index: usize) -> Result<(), Bad> {
+    fn fields(
+        &mut self,
+        rules: &DecodingRules<'_>,
+        scan: &mut Scan<'a>,
+        index: usize,
+    ) -> Result<(), Bad> {
         rules.skip(scan, index)
     }
 }
@@ -171,7 +181,12 @@ impl<'a> Take<'a> for SkippedValues {
 /// Holds the fields of the event the walk is at.
 impl<'a> Take<'a> for Vec<DecodedValue<'a>> {
     #[inline]
-    fn fields(&mut self, rules: &Rules<'_>, scan: &mut Scan<'a>, index: usize) -> Result<(), Bad> {
+    fn fields(
+        &mut self,
+        rules: &DecodingRules<'_>,
+        scan: &mut Scan<'a>,
+        index: usize,
+    ) -> Result<(), Bad> {
         rules.cells(scan, index, self)
     }
 }
@@ -182,7 +197,7 @@ pub(super) struct EventWalk<'a, 's> {
     chunk: &'a [u8],
     compressed: bool,
     schema: Option<&'s TypeSchemas>,
-    rules: Rules<'s>,
+    rules: DecodingRules<'s>,
     at: usize,
     work: usize,
     limits: Limits,
@@ -201,7 +216,7 @@ impl<'a, 's> EventWalk<'a, 's> {
             chunk,
             compressed: header.compressed(),
             schema,
-            rules: Rules {
+            rules: DecodingRules {
                 schema: schema.unwrap_or(nothing),
                 longest: limits.size(Limit::String),
                 most: limits.of(Limit::Values),
@@ -222,7 +237,7 @@ impl<'a, 's> EventWalk<'a, 's> {
         self.compressed
     }
 
-    pub(super) fn rules(&self) -> Rules<'s> {
+    pub(super) fn rules(&self) -> DecodingRules<'s> {
         self.rules
     }
 

@@ -14,8 +14,8 @@ use crate::codec::protocol::{
 /// The control channel, for whoever owns sockets.
 pub(super) const RULES: ControlRules = ControlRules {
     port: 1719,
-    client: |options, now| Box::new(Client::new(options, now)),
-    agent: || Box::new(Agent::default()),
+    client: |options, now| Box::new(ClientEnd::new(options, now)),
+    agent: || Box::new(AgentEnd::default()),
 };
 
 /// Time that an agent has for the reply to a command.
@@ -26,12 +26,12 @@ const MOST_COMMANDS: usize = 64;
 
 /// Cuts elements out of what arrived.
 #[derive(Default)]
-struct Elements(Vec<u8>);
+struct ElementCutter(Vec<u8>);
 
 /// An element longer than any command or reply.
 struct TooLong;
 
-impl Elements {
+impl ElementCutter {
     fn take(&mut self, bytes: &[u8], element: &mut dyn FnMut(&str, &str)) -> Result<(), TooLong> {
         for piece in bytes.chunks(MOST) {
             self.0.extend_from_slice(piece);
@@ -71,12 +71,12 @@ fn child<'t>(element: &'t str, name: &str) -> Option<&'t str> {
 
 /// What a client waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Request {
+enum AwaitedAnswer {
     Start,
     Of(ControlCommand),
 }
 
-impl Request {
+impl AwaitedAnswer {
     /// The command's element, and the reply's.
     const fn words(self) -> (&'static str, &'static str) {
         match self {
@@ -98,20 +98,20 @@ impl Request {
 }
 
 /// The client.
-struct Client {
+struct ClientEnd {
     negotiation: negotiate::Client,
     settled: bool,
     data: String,
     output: Vec<u8>,
-    elements: Elements,
+    elements: ElementCutter,
     /// The command that has no reply yet, and when patience ends.
-    pending: Option<(Request, Duration)>,
+    pending: Option<(AwaitedAnswer, Duration)>,
     queued: VecDeque<ControlCommand>,
     messages: VecDeque<String>,
     ended: Option<Result<(), String>>,
 }
 
-impl Client {
+impl ClientEnd {
     fn new(options: &ControlOptions, now: Duration) -> Self {
         let wanted = match options.binary {
             true => Encoding::Binary,
@@ -122,7 +122,7 @@ impl Client {
             settled: false,
             data: options.data.clone(),
             output: Vec::new(),
-            elements: Elements::default(),
+            elements: ElementCutter::default(),
             pending: None,
             queued: VecDeque::new(),
             messages: VecDeque::new(),
@@ -161,14 +161,14 @@ impl Client {
             None => format!("format {word}, as agents send unless they are asked"),
             Some(reason) => format!("format {word}: {}", why(reason)),
         });
-        self.request(Request::Start, now);
+        self.request(AwaitedAnswer::Start, now);
     }
 
-    fn request(&mut self, request: Request, now: Duration) {
+    fn request(&mut self, request: AwaitedAnswer, now: Duration) {
         let (name, _) = request.words();
         let text = match request {
-            Request::Start => format!("<{name}><data>{}</data></{name}>", self.data),
-            Request::Of(_) => format!("<{name}/>"),
+            AwaitedAnswer::Start => format!("<{name}><data>{}</data></{name}>", self.data),
+            AwaitedAnswer::Of(_) => format!("<{name}/>"),
         };
         self.output.extend_from_slice(text.as_bytes());
         self.pending = Some((request, now.saturating_add(PATIENCE)));
@@ -180,12 +180,12 @@ impl Client {
             && self.ended.is_none()
             && let Some(command) = self.queued.pop_front()
         {
-            self.request(Request::Of(command), now);
+            self.request(AwaitedAnswer::Of(command), now);
         }
     }
 
     fn reply(&mut self, name: &str, text: &str) {
-        if name == Request::Of(ControlCommand::End).words().1 {
+        if name == AwaitedAnswer::Of(ControlCommand::End).words().1 {
             // An agent may end by itself.
             self.messages.push_back("ended".to_owned());
             self.end(Ok(()));
@@ -206,8 +206,10 @@ impl Client {
                 false => format!("the agent refused {asked}: {said}"),
             };
             match request {
-                Request::Start | Request::Of(ControlCommand::End) => self.end(Err(refused)),
-                Request::Of(_) => self.messages.push_back(refused),
+                AwaitedAnswer::Start | AwaitedAnswer::Of(ControlCommand::End) => {
+                    self.end(Err(refused))
+                }
+                AwaitedAnswer::Of(_) => self.messages.push_back(refused),
             }
         }
     }
@@ -230,7 +232,7 @@ const fn why(reason: Reason) -> &'static str {
     }
 }
 
-impl ControlClient for Client {
+impl ControlClient for ClientEnd {
     fn read(&mut self, bytes: &[u8], now: Duration) {
         if !self.settled {
             let act = self.negotiation.receive(now, bytes);
@@ -314,10 +316,10 @@ enum AgentState {
 }
 
 /// The agent.
-struct Agent {
+struct AgentEnd {
     profiler: Profiler,
     state: AgentState,
-    elements: Elements,
+    elements: ElementCutter,
     output: Vec<u8>,
     /// What came was no command, and is read no further.
     is_deaf: bool,
@@ -326,19 +328,19 @@ struct Agent {
 /// Bytes of replies that wait for the client to read them.
 const MOST_OUTPUT: usize = 64 << 10;
 
-impl Default for Agent {
+impl Default for AgentEnd {
     fn default() -> Self {
         Self {
             profiler: Profiler::new(negotiate::SINCE, true),
             state: AgentState::Idle,
-            elements: Elements::default(),
+            elements: ElementCutter::default(),
             output: Vec::new(),
             is_deaf: false,
         }
     }
 }
 
-impl Agent {
+impl AgentEnd {
     fn say(&mut self, text: &str) {
         if self.output.len() + text.len() > MOST_OUTPUT {
             self.is_deaf = true;
@@ -347,17 +349,17 @@ impl Agent {
         self.output.extend_from_slice(text.as_bytes());
     }
 
-    fn done(&mut self, request: Request) {
+    fn done(&mut self, request: AwaitedAnswer) {
         let (_, reply) = request.words();
         self.say(&format!("<{reply}/>"));
     }
 
     fn answer(&mut self, name: &str, text: &str) -> Option<ControlOrder> {
         let commands = [
-            Request::Start,
-            Request::Of(ControlCommand::Pause),
-            Request::Of(ControlCommand::Resume),
-            Request::Of(ControlCommand::End),
+            AwaitedAnswer::Start,
+            AwaitedAnswer::Of(ControlCommand::Pause),
+            AwaitedAnswer::Of(ControlCommand::Resume),
+            AwaitedAnswer::Of(ControlCommand::End),
         ];
         let Some(request) = commands.into_iter().find(|known| known.words().0 == name) else {
             // Negotiation, and what is no command at all.
@@ -366,7 +368,7 @@ impl Agent {
             return None;
         };
         match (request, self.state) {
-            (Request::Start, AgentState::Idle) => {
+            (AwaitedAnswer::Start, AgentState::Idle) => {
                 let Some(to) = child(text, "data").filter(|to| !to.is_empty()) else {
                     self.say("<error>startMonitoring names no address for the data</error>");
                     return None;
@@ -379,23 +381,25 @@ impl Agent {
                 let to = to.to_owned();
                 Some(ControlOrder::Start { format, to })
             }
-            (Request::Of(ControlCommand::Pause), AgentState::Running) => {
+            (AwaitedAnswer::Of(ControlCommand::Pause), AgentState::Running) => {
                 self.state = AgentState::Paused;
                 self.done(request);
                 Some(ControlOrder::Pause)
             }
-            (Request::Of(ControlCommand::Resume), AgentState::Paused) => {
+            (AwaitedAnswer::Of(ControlCommand::Resume), AgentState::Paused) => {
                 self.state = AgentState::Running;
                 self.done(request);
                 Some(ControlOrder::Resume)
             }
-            (Request::Of(ControlCommand::End), AgentState::Running | AgentState::Paused) => {
+            (AwaitedAnswer::Of(ControlCommand::End), AgentState::Running | AgentState::Paused) => {
                 // The reply follows when the data are sent.
                 self.state = AgentState::Ending;
                 Some(ControlOrder::End)
             }
             // Said once: the reply is on its way.
-            (Request::Of(ControlCommand::End), AgentState::Ending | AgentState::Ended) => None,
+            (AwaitedAnswer::Of(ControlCommand::End), AgentState::Ending | AgentState::Ended) => {
+                None
+            }
             (_, state) => {
                 let now = match state {
                     AgentState::Idle => "no data were started",
@@ -411,7 +415,7 @@ impl Agent {
     }
 }
 
-impl ControlAgent for Agent {
+impl ControlAgent for AgentEnd {
     fn read(&mut self, bytes: &[u8]) -> Vec<ControlOrder> {
         if self.is_deaf {
             return Vec::new();
@@ -434,7 +438,7 @@ impl ControlAgent for Agent {
         match result {
             Ok(()) => {
                 self.state = AgentState::Running;
-                self.done(Request::Start);
+                self.done(AwaitedAnswer::Start);
             }
             Err(why) => {
                 self.state = AgentState::Idle;
@@ -447,7 +451,7 @@ impl ControlAgent for Agent {
     fn ended(&mut self) {
         if self.state != AgentState::Ended {
             self.state = AgentState::Ended;
-            self.done(Request::Of(ControlCommand::End));
+            self.done(AwaitedAnswer::Of(ControlCommand::End));
         }
     }
 

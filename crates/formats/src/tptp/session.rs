@@ -1,7 +1,7 @@
 //! The data channel of a live trace (SPEC.md §9), both ends. The bytes of a connection are one trace, in either form.
 
 use super::{BINARY, XML, control};
-use crate::codec::one_way::{Assembled, Content, Player, Stored};
+use crate::codec::one_way::{ConnectionAssembler, ConnectionFormat, StoringEnd, TracePlayer};
 use crate::codec::protocol::{CaptureRules, FIRST_KIND, Protocol, SessionOptions};
 
 /// The protocol, for a collector.
@@ -9,19 +9,19 @@ pub const PROTOCOL: Protocol = Protocol {
     captures: CaptureRules {
         name: "tptp",
         number: 4,
-        assemble: || Box::new(Assembled::new(NAMES, &[])),
+        assemble: || Box::new(ConnectionAssembler::new(NAMES, &[])),
     },
     port: 1718,
     acknowledges: false,
     repeatable: false,
     sent_as: "tptp-xml",
     settings: |host, port| format!("traceloom attach AGENT --to tptp://{host}:{port}"),
-    session: |_: &SessionOptions, now| Box::new(Stored::new(Beginning::default(), now)),
+    session: |_: &SessionOptions, now| Box::new(StoringEnd::new(Beginning::default(), now)),
     datagrams: None,
     control: Some(control::RULES),
     sender: |_, parts| {
         let formats = [BINARY.name, XML.name];
-        Ok(Box::new(Player::new("TPTP", &formats, parts)?))
+        Ok(Box::new(TracePlayer::new("TPTP", &formats, parts)?))
     },
 };
 
@@ -49,7 +49,7 @@ struct Beginning {
     n_unread: usize,
 }
 
-impl Content for Beginning {
+impl ConnectionFormat for Beginning {
     fn kind(&mut self, window: &[u8], is_end: bool) -> Option<u8> {
         self.kind = self.kind.or_else(|| kind_of(window, is_end));
         self.kind

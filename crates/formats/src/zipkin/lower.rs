@@ -43,7 +43,7 @@ struct TimedSpan<'d> {
 
 fn document(root: Value<'_>, to: &mut Lowered<'_>) -> Flow {
     let mut notes = CountedNotes::default();
-    let mut processes = Processes::default();
+    let mut processes = EndpointServices::default();
     let mut timed = Vec::new();
     let mut last = Timestamp::MIN;
     for value in spans(root) {
@@ -77,7 +77,7 @@ fn document(root: Value<'_>, to: &mut Lowered<'_>) -> Flow {
         .collect();
     let placed = PlacedSpans::of(&identified);
     told(&placed, &timed, &mut notes);
-    let mut rows = Rows {
+    let mut rows = DocumentSpans {
         first: to.tables.reserve_spans(timed.len() as u64),
         pushed: 0,
         tracks: by_context::tracks(&placed.lines, &processes.resources, &[], to.tables),
@@ -177,12 +177,12 @@ fn told(placed: &PlacedSpans, timed: &[TimedSpan<'_>], notes: &mut CountedNotes)
 
 /// Services by their local endpoints.
 #[derive(Default)]
-struct Processes {
+struct EndpointServices {
     resources: Vec<ResourceId>,
     by_endpoint: HashMap<Vec<u8>, u32, RandomState>,
 }
 
-impl Processes {
+impl EndpointServices {
     fn of(&mut self, span: Value<'_>, tables: &mut Tables) -> u32 {
         let endpoint = span.get("localEndpoint");
         let spelt = endpoint.map(Value::raw).unwrap_or_default();
@@ -223,7 +223,7 @@ fn attribute(name: &[u8], value: Value<'_>, tables: &mut Tables) -> Option<Attri
     Some(Attribute::new(key, read))
 }
 
-struct Rows {
+struct DocumentSpans {
     /// The id of the first span of the document.
     first: SpanId,
     /// Spans before the next one.
@@ -242,7 +242,7 @@ const REMOTE: [(&str, &str); 4] = [
     ("port", "remote.port"),
 ];
 
-impl Rows {
+impl DocumentSpans {
     fn nth(&self, at: u32) -> SpanId {
         SpanId(self.first.0 + u64::from(at))
     }

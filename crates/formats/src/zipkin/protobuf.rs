@@ -149,12 +149,12 @@ fn translate(list: &[u8], _: &Limits) -> TranslatedPart {
 }
 
 /// Members of an object, one after the other.
-struct Members<'o> {
+struct ObjectMembers<'o> {
     out: &'o mut Vec<u8>,
     is_first: bool,
 }
 
-impl<'o> Members<'o> {
+impl<'o> ObjectMembers<'o> {
     fn open(out: &'o mut Vec<u8>) -> Self {
         out.push(b'{');
         Self {
@@ -187,7 +187,7 @@ impl<'o> Members<'o> {
 }
 
 fn span(body: &[u8], out: &mut Vec<u8>) {
-    let mut members = Members::open(out);
+    let mut members = ObjectMembers::open(out);
     for (number, raw) in fields(body) {
         match number {
             1 => members.text(b"traceId", hex(raw.bytes()).as_bytes()),
@@ -225,7 +225,7 @@ fn span(body: &[u8], out: &mut Vec<u8>) {
             if at > 0 {
                 out.push(b',');
             }
-            let mut members = Members::open(out);
+            let mut members = ObjectMembers::open(out);
             for (number, raw) in fields(annotation) {
                 match number {
                     1 => members.number("timestamp", raw.number()),
@@ -238,7 +238,7 @@ fn span(body: &[u8], out: &mut Vec<u8>) {
         out.push(b']');
     }
     if of(11).next().is_some() {
-        let mut tags = Members::open(members.key(b"tags"));
+        let mut tags = ObjectMembers::open(members.key(b"tags"));
         for tag in of(11) {
             let (mut key, mut value) = (&[][..], &[][..]);
             for (number, raw) in fields(tag) {
@@ -256,7 +256,7 @@ fn span(body: &[u8], out: &mut Vec<u8>) {
 }
 
 fn endpoint(body: &[u8], out: &mut Vec<u8>) {
-    let mut members = Members::open(out);
+    let mut members = ObjectMembers::open(out);
     for (number, raw) in fields(body) {
         match (number, raw) {
             (1, RawValue::Len(name)) if !name.is_empty() => members.text(b"serviceName", name),

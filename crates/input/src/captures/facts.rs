@@ -152,9 +152,9 @@ impl FactsCatalog {
 }
 
 /// Writes a number, or `-` for none.
-struct Field<T>(Option<T>);
+struct OptionalNumber<T>(Option<T>);
 
-impl<T: fmt::Display> fmt::Display for Field<T> {
+impl<T: fmt::Display> fmt::Display for OptionalNumber<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Some(value) => value.fmt(f),
@@ -189,7 +189,7 @@ impl fmt::Display for FactsRow {
                 write!(text, " {count}")?;
             }
             for time in [first, last, first_span, last_span] {
-                write!(text, " {}", Field(time))?;
+                write!(text, " {}", OptionalNumber(time))?;
             }
         }
         write!(f, "{text} {}", checksum(&text))

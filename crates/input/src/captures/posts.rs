@@ -9,41 +9,41 @@ use std::str::FromStr;
 use traceloom_formats::protocol::CaptureRules;
 
 use super::CaptureId;
-use super::upload::{Files, UPLOAD};
+use super::upload::{CapturedFiles, UPLOAD};
 
 /// Profiles as Datakit's agents send them.
 pub const DATAKIT: CaptureRules = CaptureRules {
     name: "datakit",
     number: 16,
-    assemble: || Box::new(Files::of("datakit")),
+    assemble: || Box::new(CapturedFiles::of("datakit")),
 };
 
 /// Profiles as Pyroscope's agents send them.
 pub const PYROSCOPE: CaptureRules = CaptureRules {
     name: "pyroscope",
     number: 17,
-    assemble: || Box::new(Files::of("pyroscope")),
+    assemble: || Box::new(CapturedFiles::of("pyroscope")),
 };
 
 /// Symbols and traces of Zorka agents.
 pub const ZORKA: CaptureRules = CaptureRules {
     name: "zorka",
     number: 18,
-    assemble: || Box::new(Files::of("zorka")),
+    assemble: || Box::new(CapturedFiles::of("zorka")),
 };
 
 /// What OpenTelemetry's exporters send.
 pub const OTLP: CaptureRules = CaptureRules {
     name: "otlp",
     number: 19,
-    assemble: || Box::new(Files::of("otlp")),
+    assemble: || Box::new(CapturedFiles::of("otlp")),
 };
 
 /// Spans of Zipkin's reporters.
 pub const ZIPKIN: CaptureRules = CaptureRules {
     name: "zipkin",
     number: 20,
-    assemble: || Box::new(Files::of("zipkin")),
+    assemble: || Box::new(CapturedFiles::of("zipkin")),
 };
 
 /// All of them.

@@ -10,7 +10,7 @@ use traceloom_formats::protocol::{
 pub const UPLOAD: CaptureRules = CaptureRules {
     name: "upload",
     number: 3,
-    assemble: || Box::new(Files::of("upload")),
+    assemble: || Box::new(CapturedFiles::of("upload")),
 };
 
 /// The kind of an entry with the name of its file, as the sender gave it.
@@ -36,7 +36,7 @@ pub const VERSION: u8 = FIRST_KIND + 7;
 
 /// The files of a capture so far.
 #[derive(Default)]
-pub(super) struct Files {
+pub(super) struct CapturedFiles {
     /// The first component of their names.
     folder: &'static str,
     identity: Identity,
@@ -48,7 +48,7 @@ pub(super) struct Files {
     doubts: Vec<String>,
 }
 
-impl Files {
+impl CapturedFiles {
     pub(super) fn of(folder: &'static str) -> Self {
         Self {
             folder,
@@ -77,7 +77,7 @@ impl Files {
     }
 }
 
-impl Assemble for Files {
+impl Assemble for CapturedFiles {
     fn take(&mut self, entry: &Entry<'_>) -> Option<usize> {
         let text = || String::from_utf8_lossy(entry.bytes).into_owned();
         let known = self.part_of.get(&entry.stream).copied();

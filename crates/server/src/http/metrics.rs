@@ -66,14 +66,14 @@ type ByReason = (
 );
 
 #[derive(Debug)]
-struct Snapshot {
+struct GaugeReadings {
     counts: Arc<Counts>,
     log_segments: u64,
     log_bytes: u64,
     failed: bool,
 }
 
-impl Collector for Snapshot {
+impl Collector for GaugeReadings {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let listeners = self.counts.listeners();
         listener_counts(&listeners, &mut encoder)?;
@@ -147,7 +147,7 @@ fn load(count: &AtomicU64) -> u64 {
     count.load(Ordering::Relaxed)
 }
 
-impl Snapshot {
+impl GaugeReadings {
     /// Encodes the counters that are of no listener.
     fn counters(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let name = "unforwarded_profiles";
@@ -252,7 +252,7 @@ impl Snapshot {
 pub(super) async fn text(State(http): State<Arc<Http>>) -> Response {
     let (log_segments, log_bytes) = http.journal.size();
     let mut registry = Registry::with_prefix("traceloom");
-    registry.register_collector(Box::new(Snapshot {
+    registry.register_collector(Box::new(GaugeReadings {
         counts: http.all_counts.clone(),
         log_segments,
         log_bytes,

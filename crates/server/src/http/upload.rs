@@ -46,13 +46,13 @@ const OFFSET: HeaderName = HeaderName::from_static("upload-offset");
 pub(crate) struct Uploads {
     /// Bytes that one may have.
     most_bytes: u64,
-    known: Mutex<HashMap<CaptureId, Arc<Known>>>,
+    known: Mutex<HashMap<CaptureId, Arc<UploadUnderWay>>>,
     /// Held while an upload of an earlier start is looked for.
     restoring: tokio::sync::Mutex<()>,
 }
 
 /// An upload, and who is busy with it.
-struct Known {
+struct UploadUnderWay {
     upload: tokio::sync::Mutex<Upload>,
     /// Counts requests: the newest one takes over from one whose connection may be broken.
     n_requests: watch::Sender<u64>,
@@ -77,13 +77,13 @@ impl Uploads {
         }
     }
 
-    fn known(&self, id: CaptureId) -> Option<Arc<Known>> {
+    fn known(&self, id: CaptureId) -> Option<Arc<UploadUnderWay>> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&id).cloned()
     }
 
     /// Finds an upload, also one that an earlier start of the collector began.
-    async fn find(&self, http: &Http, id: &str) -> Result<Arc<Known>, Failure> {
+    async fn find(&self, http: &Http, id: &str) -> Result<Arc<UploadUnderWay>, Failure> {
         let unknown = || {
             let sentence = "there is no such upload, or it waited too long: begin it again";
             refused("unknown_upload", StatusCode::NOT_FOUND, sentence)
@@ -108,7 +108,7 @@ impl Uploads {
         self.insert(upload)
     }
 
-    fn insert(&self, upload: Upload) -> Result<Arc<Known>, Failure> {
+    fn insert(&self, upload: Upload) -> Result<Arc<UploadUnderWay>, Failure> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST_UPLOADS {
             let sentence = "too many uploads are open";
@@ -116,7 +116,7 @@ impl Uploads {
             return Err(refused("too_many_uploads", status, sentence));
         }
         let id = upload.id;
-        let new = Arc::new(Known {
+        let new = Arc::new(UploadUnderWay {
             upload: tokio::sync::Mutex::new(upload),
             n_requests: watch::Sender::new(0),
             used: Mutex::new(Instant::now()),
@@ -129,7 +129,7 @@ impl Uploads {
     pub(crate) async fn sweep(&self, journal: &Journal, reason: &'static str, all: bool) {
         let old: Vec<_> = {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_old = |_: &CaptureId, one: &mut Arc<Known>| {
+            let is_old = |_: &CaptureId, one: &mut Arc<UploadUnderWay>| {
                 let used = *one.used.lock().unwrap_or_else(PoisonError::into_inner);
                 all || used.elapsed() >= RESUMABLE
             };
@@ -167,7 +167,7 @@ fn left(data: &std::path::Path, id: CaptureId) -> Option<Upload> {
     })
 }
 
-impl Known {
+impl UploadUnderWay {
     /// Waits for the upload, after having asked whoever has it to let go, and runs `work` until somebody asks for it.
     async fn take_over<T>(
         &self,
@@ -226,7 +226,7 @@ impl Upload {
 }
 
 /// What a request says beside its bytes.
-struct Asked {
+struct DeclaredUpload {
     name: Option<String>,
     service: Option<String>,
     instance: Option<String>,
@@ -234,7 +234,7 @@ struct Asked {
     completes: bool,
 }
 
-impl Asked {
+impl DeclaredUpload {
     fn read(query: Option<&str>, headers: &HeaderMap) -> Result<Self, Failure> {
         let bad = |sentence: String| refused("bad_request", StatusCode::BAD_REQUEST, sentence);
         let mut asked = Self {
@@ -286,7 +286,7 @@ pub(super) async fn create(
     body: Body,
 ) -> Response {
     let created = async {
-        let asked = Asked::read(query.as_deref(), &headers)?;
+        let asked = DeclaredUpload::read(query.as_deref(), &headers)?;
         refuse_forms(&headers)?;
         begin(&http, peer, asked, &headers, body).await
     };
@@ -307,7 +307,7 @@ pub(super) async fn dump(
                             yyyyMMddTHHmmss.td.txt, .top.txt or .hprof.zip";
             return Err(refused("bad_request", StatusCode::BAD_REQUEST, sentence));
         };
-        let asked = Asked {
+        let asked = DeclaredUpload {
             name: Some(name),
             service: None,
             instance: Some(instance),
@@ -351,7 +351,7 @@ fn dump_name(path: &str) -> Option<(String, String)> {
 async fn begin(
     http: &Arc<Http>,
     peer: Peer,
-    asked: Asked,
+    asked: DeclaredUpload,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, CaptureId, bool), Failure> {
@@ -411,7 +411,7 @@ pub(super) async fn append(
     body: Body,
 ) -> Response {
     let appended = async {
-        let asked = Asked::read(query.as_deref(), &headers)?;
+        let asked = DeclaredUpload::read(query.as_deref(), &headers)?;
         let offset = headers.get(OFFSET).and_then(|offset| offset.to_str().ok());
         let Some(offset) = offset.and_then(|offset| offset.parse::<u64>().ok()) else {
             let sentence = "Upload-Offset says where the bytes belong";
@@ -456,7 +456,7 @@ pub(super) async fn offset(
     headers: HeaderMap,
 ) -> Response {
     let asked = async {
-        let asked = Asked::read(query.as_deref(), &headers)?;
+        let asked = DeclaredUpload::read(query.as_deref(), &headers)?;
         let known = http.uploads.find(&http, &id).await?;
         let stored = known.take_over(async |upload, _| {
             upload.until_safe(&http.journal).await?;

@@ -125,7 +125,7 @@ async fn search(State(http): State<Arc<Http>>, headers: HeaderMap, body: Body) -
     }
 }
 
-async fn query(http: &Http, headers: &HeaderMap, body: Body) -> Result<Query, Failure> {
+async fn query(http: &Http, headers: &HeaderMap, body: Body) -> Result<TraceSearch, Failure> {
     let body = receive(http, headers, body, MOST).await?;
     let bad = |sentence: String| refused("bad_request", StatusCode::BAD_REQUEST, sentence);
     let value: Value = match body.bytes.trim_ascii() {
@@ -133,12 +133,12 @@ async fn query(http: &Http, headers: &HeaderMap, body: Body) -> Result<Query, Fa
         bytes => serde_json::from_slice(bytes)
             .map_err(|error| bad(format!("the query is no JSON: {error}")))?,
     };
-    Query::read(&value).map_err(|name| bad(format!("`{name}` of the query cannot be read")))
+    TraceSearch::read(&value).map_err(|name| bad(format!("`{name}` of the query cannot be read")))
 }
 
 /// What is searched for.
 #[derive(Debug, Default)]
-struct Query {
+struct TraceSearch {
     trace: Option<String>,
     span: Option<String>,
     limit: usize,
@@ -159,7 +159,7 @@ struct Query {
     match_end: bool,
 }
 
-impl Query {
+impl TraceSearch {
     /// Reads a query; the error is the name of a value that is none.
     fn read(value: &Value) -> Result<Self, &'static str> {
         let fields = value.as_object().ok_or("the whole")?;
@@ -399,7 +399,7 @@ mod tests {
 
     fn chosen(query: &Value) -> Vec<u64> {
         let rows = vec![row("1", "0", 3), row("2", "1", 9), row("3", "1", 5)];
-        let chosen = Query::read(query).unwrap().choose(rows);
+        let chosen = TraceSearch::read(query).unwrap().choose(rows);
         chosen
             .iter()
             .map(|row| row["duration"].as_u64().unwrap())
@@ -428,12 +428,15 @@ mod tests {
         );
         assert_eq!(chosen(&json!({"text": "Cart.add"})), [9, 5, 3]);
         assert_eq!(chosen(&json!({"text": "Cart.remove"})), [0_u64; 0]);
-        assert_eq!(Query::read(&json!({"limit": "x"})).unwrap_err(), "limit");
         assert_eq!(
-            Query::read(&json!({"order-by": "x"})).unwrap_err(),
+            TraceSearch::read(&json!({"limit": "x"})).unwrap_err(),
+            "limit"
+        );
+        assert_eq!(
+            TraceSearch::read(&json!({"order-by": "x"})).unwrap_err(),
             "order-by"
         );
-        assert!(Query::read(&json!([])).is_err());
+        assert!(TraceSearch::read(&json!([])).is_err());
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::facts::SealedRevision;
 
 pub use requests::ask;
 pub use rules::{SealRules, SlowRule};
-pub(crate) use thread::{Resumer, SealThread, SealedBeside, Told};
+pub(crate) use thread::{Resumer, SealThread, SealedBeside, SealingEvent};
 
 /// The log as sealing needs it.
 pub trait SealLog {

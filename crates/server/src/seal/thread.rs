@@ -51,7 +51,7 @@ impl Resumer {
 }
 
 /// What the thread tells whoever runs it.
-pub(crate) enum Told {
+pub(crate) enum SealingEvent {
     /// What an operator should know.
     Event(String),
     /// Sealing ended, and so must collecting.
@@ -86,7 +86,7 @@ impl SealThread {
         rules: SealRules,
         incarnation: u64,
         beside: SealedBeside,
-        tell: Box<dyn Fn(Told) + Send>,
+        tell: Box<dyn Fn(SealingEvent) + Send>,
     ) -> Result<Self, Error> {
         let segment_bytes = rules.segment_bytes();
         let clock = BelievedClock::open(&folder, rules.trusts_clock);
@@ -95,7 +95,7 @@ impl SealThread {
         let stopped = stop.clone();
         let thread = std::thread::Builder::new().name("seal".to_owned());
         let thread = thread.spawn(move || {
-            let thread = Running {
+            let thread = SealWork {
                 segment_bytes,
                 folder: &folder,
                 beside: &beside,
@@ -103,7 +103,7 @@ impl SealThread {
                 tell: &tell,
             };
             if let Err(error) = thread.run(sealer, clock) {
-                tell(Told::Failed(error));
+                tell(SealingEvent::Failed(error));
             }
         });
         let thread = thread.map_err(|error| Error::new(format!("no threads: {error}")))?;
@@ -126,15 +126,15 @@ impl Drop for SealThread {
 }
 
 /// What the thread works with.
-struct Running<'t> {
+struct SealWork<'t> {
     segment_bytes: u64,
     folder: &'t DataFolder,
     beside: &'t SealedBeside,
     stopped: &'t AtomicBool,
-    tell: &'t dyn Fn(Told),
+    tell: &'t dyn Fn(SealingEvent),
 }
 
-impl Running<'_> {
+impl SealWork<'_> {
     fn run(&self, mut sealer: Sealer, mut clock: BelievedClock) -> Result<(), Error> {
         let mut log = SealedJournal(self.beside.journal.clone());
         let mut said = None;
@@ -147,7 +147,7 @@ impl Running<'_> {
             let (believed_ns, alarm) = clock.believe(now_ns);
             sealer.believe(believed_ns);
             if let Some(alarm) = alarm {
-                (self.tell)(Told::Event(alarm));
+                (self.tell)(SealingEvent::Event(alarm));
             }
             let done = sealer.step(&mut log, now_ns, &asked);
             // A log that failed is its owner's to tell.
@@ -167,7 +167,7 @@ impl Running<'_> {
             requests::finish(&files)?;
             for event in sealer.take_events() {
                 if said.as_ref() != Some(&event) {
-                    (self.tell)(Told::Event(event.clone()));
+                    (self.tell)(SealingEvent::Event(event.clone()));
                     said = Some(event);
                 }
             }

@@ -257,14 +257,14 @@ impl RowStream {
             full: window.len() == LOOK,
             most: self.threads.len().saturating_add(LOST_NAMES),
         };
-        let names = Names::AtLeast(self.threads.len());
+        let names = NameCounts::AtLeast(self.threads.len());
         chain.follow(&mut Cursor::new(window, 0), CHAIN, names, self.file)
     }
 }
 
 /// How many names came before a row, as far as the rows before it tell.
 #[derive(Clone, Copy)]
-enum Names {
+enum NameCounts {
     Exactly(u32),
     AtLeast(u32),
 }
@@ -299,10 +299,10 @@ impl Chain {
         &self,
         cursor: &mut Cursor<'_>,
         left: usize,
-        names: Names,
+        names: NameCounts,
         file: Option<u32>,
     ) -> Lookahead {
-        let (Names::Exactly(least) | Names::AtLeast(least)) = names;
+        let (NameCounts::Exactly(least) | NameCounts::AtLeast(least)) = names;
         if left == 0 || (self.ends && CHAIN - left >= self.fewest && cursor.is_empty()) {
             return Lookahead::Names(least);
         }
@@ -313,18 +313,18 @@ impl Chain {
         };
         // The counts under which the row reads differently: its index is the next name, or it is not.
         let named = Some(index).filter(|&index| match names {
-            Names::Exactly(count) => index == count,
-            Names::AtLeast(count) => index >= count && index <= self.most,
+            NameCounts::Exactly(count) => index == count,
+            NameCounts::AtLeast(count) => index >= count && index <= self.most,
         });
         let unnamed = match names {
-            Names::Exactly(count) => (index < count).then_some(names),
-            Names::AtLeast(count) => {
-                (index < self.most).then(|| Names::AtLeast(count.max(index + 1)))
+            NameCounts::Exactly(count) => (index < count).then_some(names),
+            NameCounts::AtLeast(count) => {
+                (index < self.most).then(|| NameCounts::AtLeast(count.max(index + 1)))
             }
         };
         let mut need = false;
         let readings = [
-            named.map(|index| (index, Names::Exactly(index + 1))),
+            named.map(|index| (index, NameCounts::Exactly(index + 1))),
             unnamed.map(|names| (u32::MAX, names)),
         ];
         for (count, then) in readings.into_iter().flatten() {

@@ -25,9 +25,9 @@ pub(in crate::cdt) const COUNTERS: [(&str, Unit, u8); 12] = [
 ];
 
 /// The value types of the counters.
-pub(super) struct Counters([ValueTypeId; COUNTERS.len()]);
+pub(super) struct CounterTypes([ValueTypeId; COUNTERS.len()]);
 
-impl Counters {
+impl CounterTypes {
     pub(super) fn new(tables: &mut Tables) -> Self {
         Self(COUNTERS.map(|(name, unit, _)| {
             let name = tables.string(name);
@@ -68,7 +68,7 @@ impl Counters {
 
 /// How long the texts of parameters are referred to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Texts {
+pub(super) enum TextLimits {
     /// By the row alone.
     Passing,
     /// By tags as well, which come before or after it.
@@ -82,7 +82,7 @@ pub(super) fn params(
     place: (u32, u64),
     words: &mut Dictionary,
     tables: &mut Tables,
-    texts: Texts,
+    texts: TextLimits,
     out: &mut Vec<Attribute>,
 ) {
     let mut bytes = Vec::new();
@@ -94,13 +94,13 @@ pub(super) fn params(
     }
 }
 
-fn value(values: Values<'_>, tables: &mut Tables, kept: Texts, bytes: &mut Vec<u8>) -> Value {
+fn value(values: Values<'_>, tables: &mut Tables, kept: TextLimits, bytes: &mut Vec<u8>) -> Value {
     let mut texts = values.iter().map(|text| {
         bytes.clear();
         text.put_wtf8(bytes);
         Value::Text(match kept {
-            Texts::Passing => tables.passing(bytes),
-            Texts::Shared => tables.value(bytes),
+            TextLimits::Passing => tables.passing(bytes),
+            TextLimits::Shared => tables.value(bytes),
         })
     });
     match values.len() {

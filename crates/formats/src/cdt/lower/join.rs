@@ -7,11 +7,11 @@ use traceloom_model::{
     Attribute, Note, Origin, PartId, SpanId, SpanRow, SpanStatus, Tables, Track, TrackId,
 };
 
-use super::calls::{Counters, Texts, has_param, params};
+use super::calls::{CounterTypes, TextLimits, has_param, params};
 use super::output::{Broken, Output};
 use super::part_id;
-use super::rows::{BufferedRow, Key};
-use super::walk::{Depth, Halt, Root, Scratch, Thread, Tracks, Walk};
+use super::rows::{BufferedRow, CallPosition};
+use super::walk::{Depth, Halt, Root, Scratch, TraceThread, TracksByThread, Walk};
 use super::words::Dictionary;
 use crate::cdt::calls::Row;
 use crate::cdt::text::ns;
@@ -30,8 +30,9 @@ impl Walk<'_, '_, '_> {
         let expected = status == SpanStatus::Complete && (root.enters > 1 || end - root.start > 20);
         let now = (self.file, self.here);
         let threads = &self.threads;
-        let is_past = |key: Key| {
-            let open = |thread: &Thread| thread.root.as_ref().is_some_and(|root| root.key == key);
+        let is_past = |key: CallPosition| {
+            let open =
+                |thread: &TraceThread| thread.root.as_ref().is_some_and(|root| root.key == key);
             (key.file, key.block) < now && !threads.iter().any(open)
         };
         let held = self
@@ -70,8 +71,8 @@ impl Walk<'_, '_, '_> {
                 self.words,
                 &mut self.out.tables,
                 match self.depth {
-                    Depth::Roots | Depth::Steps { .. } if own.is_empty() => Texts::Passing,
-                    _ => Texts::Shared,
+                    Depth::Roots | Depth::Steps { .. } if own.is_empty() => TextLimits::Passing,
+                    _ => TextLimits::Shared,
                 },
                 &mut self.scratch.attributes,
             );
@@ -365,7 +366,7 @@ impl Alone<'_> {
         &self,
         out: &mut Output<'_>,
         words: &mut Dictionary,
-        counters: &Counters,
+        counters: &CounterTypes,
         scratch: &mut Scratch,
     ) -> Result<(), Broken> {
         let Scratch {
@@ -374,7 +375,7 @@ impl Alone<'_> {
         } = scratch;
         attributes.clear();
         counters.of(self.row, self.version, numbers);
-        let texts = Texts::Passing;
+        let texts = TextLimits::Passing;
         params(
             self.row,
             self.place,
@@ -402,7 +403,7 @@ impl Alone<'_> {
     }
 }
 
-impl Tracks {
+impl TracksByThread {
     /// Returns the track of a thread known by name.
     fn named(
         &mut self,

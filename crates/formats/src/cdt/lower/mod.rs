@@ -35,7 +35,7 @@ use crate::wire::units::Stream;
 use crate::{Error, LowerOptions, Record, RecordSink, Source, drive};
 use output::{Broken, Output, ROWS};
 use parts::Parts;
-use rows::{Key, Reader, Window};
+use rows::{CallPosition, Reader, TreeRows};
 use values::Values;
 use walk::{Depth, FirstBlock, Halt, Walk, walk};
 use words::{Dictionary, ParamsInto, WordRows};
@@ -160,9 +160,9 @@ fn process(source: &dyn Source, options: &LowerOptions, out: &mut Output<'_>) ->
         Wants::Steps { calls } if options.only.is_none() => Depth::Steps { calls },
         Wants::Steps { .. } | Wants::Spans => Depth::Spans,
     };
-    let counters = calls::Counters::new(&mut out.tables);
+    let counters = calls::CounterTypes::new(&mut out.tables);
     let reader = Reader::new(source, &parts.calls, parts.ranges, limits);
-    let mut window = Window::new(reader);
+    let mut window = TreeRows::new(reader);
     if depth == Depth::Spans || out.sink.asks().checks_values {
         for note in guess::assign(source, &mut parts, limits)? {
             out.note(note)?;
@@ -217,7 +217,7 @@ fn one<'s>(
     let Some(first) = first_block(source, part, only.offset)? else {
         return Ok(());
     };
-    let key = Key {
+    let key = CallPosition {
         file,
         block: saturated_u32(only.offset),
         index: only.index,

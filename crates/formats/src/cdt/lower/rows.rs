@@ -17,7 +17,7 @@ use crate::{Error, ErrorKind, Pull, Source};
 
 /// Where a call begins: trace file, block and event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct Key {
+pub(super) struct CallPosition {
     pub(super) file: u32,
     pub(super) block: u32,
     pub(super) index: u32,
@@ -26,7 +26,7 @@ pub(super) struct Key {
 /// A row that was read, kept as its bytes.
 #[derive(Clone, Debug)]
 pub(super) struct BufferedRow {
-    pub(super) key: Key,
+    pub(super) key: CallPosition,
     /// Start, epoch milliseconds.
     pub(super) time: i64,
     /// No row before it was lost: deltas of lost rows are missing in `time`.
@@ -59,7 +59,7 @@ impl BufferedRow {
 }
 
 /// A file of calls that is being read.
-struct File<'s> {
+struct CallsFile<'s> {
     part: usize,
     pull: Box<dyn Pull + 's>,
     consumed: usize,
@@ -71,7 +71,7 @@ struct File<'s> {
 pub(super) struct Reader<'s> {
     source: &'s dyn Source,
     left: VecDeque<usize>,
-    file: Option<File<'s>>,
+    file: Option<CallsFile<'s>>,
     state: SharedRows,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Reader<'s> {
 struct SharedRows {
     rows: RowStream,
     /// Keys of the rows read, where rows may repeat.
-    seen: Option<HashSet<Key>>,
+    seen: Option<HashSet<CallPosition>>,
 }
 
 impl<'s> Reader<'s> {
@@ -116,7 +116,7 @@ impl<'s> Reader<'s> {
                 let Some(part) = self.left.pop_front() else {
                     return Ok(shown);
                 };
-                self.file = Some(File {
+                self.file = Some(CallsFile {
                     part,
                     pull: self.source.open(part, 0)?,
                     consumed: 0,
@@ -137,7 +137,7 @@ impl<'s> Reader<'s> {
 
 /// A row as it is read.
 pub(super) struct ParsedRow<'a> {
-    pub(super) key: Key,
+    pub(super) key: CallPosition,
     pub(super) time: i64,
     pub(super) dated: bool,
     pub(super) row: Row<'a>,
@@ -170,7 +170,7 @@ impl ParsedRow<'_> {
     }
 }
 
-impl File<'_> {
+impl CallsFile<'_> {
     /// Reads rows of one window; returns whether the file has ended.
     fn read(
         &mut self,
@@ -229,7 +229,7 @@ impl File<'_> {
                     continue;
                 }
             };
-            let key = Key {
+            let key = CallPosition {
                 file: row.trace_file_index,
                 block: row.buffer_offset,
                 index: row.record_index,
@@ -280,20 +280,20 @@ struct Late {
 }
 
 /// Rows on their way to their trees.
-pub(super) struct Window<'s> {
+pub(super) struct TreeRows<'s> {
     reader: Reader<'s>,
-    held: HashMap<Key, BufferedRow>,
-    order: VecDeque<Key>,
+    held: HashMap<CallPosition, BufferedRow>,
+    order: VecDeque<CallPosition>,
     /// Events of a block that begin calls, by file and block, ascending.
     blocks: HashMap<(u32, u32), Vec<u32>>,
-    late: HashMap<Key, Late>,
+    late: HashMap<CallPosition, Late>,
     /// Rows that name the same event as one before them, until the caller takes them.
     pub(super) repeated: Vec<BufferedRow>,
     ended: bool,
     pub(super) notes: Vec<Note>,
 }
 
-impl<'s> Window<'s> {
+impl<'s> TreeRows<'s> {
     pub(super) fn new(reader: Reader<'s>) -> Self {
         Self {
             reader,
@@ -316,7 +316,7 @@ impl<'s> Window<'s> {
         self.reader.state.rows.threads.text(number)
     }
 
-    /// Keeps the window half full, for [`Window::roots`].
+    /// Keeps the window half full, for [`TreeRows::roots`].
     pub(super) fn ahead(&mut self) -> Result<(), Error> {
         self.fill(WINDOW / 2)
     }
@@ -349,8 +349,8 @@ impl<'s> Window<'s> {
     }
 
     /// Drops rows whose calls cannot be met any more to their places, so that reading can go on.
-    fn evict(&mut self, is_past: &dyn Fn(Key) -> bool) {
-        let keys: Vec<Key> = self
+    fn evict(&mut self, is_past: &dyn Fn(CallPosition) -> bool) {
+        let keys: Vec<CallPosition> = self
             .held
             .keys()
             .copied()
@@ -372,7 +372,7 @@ impl<'s> Window<'s> {
         }
     }
 
-    fn remove(&mut self, key: Key) -> Option<BufferedRow> {
+    fn remove(&mut self, key: CallPosition) -> Option<BufferedRow> {
         let held = self.held.remove(&key)?;
         let block = (key.file, key.block);
         if let Some(indices) = self.blocks.get_mut(&block) {
@@ -410,9 +410,9 @@ impl<'s> Window<'s> {
     /// of which rows the calls have gone by.
     pub(super) fn take(
         &mut self,
-        key: Key,
+        key: CallPosition,
         expected: bool,
-        is_past: &dyn Fn(Key) -> bool,
+        is_past: &dyn Fn(CallPosition) -> bool,
     ) -> Result<Option<BufferedRow>, Error> {
         if let Some(held) = self.remove(key) {
             return Ok(Some(held));
@@ -436,7 +436,7 @@ impl<'s> Window<'s> {
     }
 
     /// Reads a late row again.
-    fn reread(&self, key: Key, late: Late) -> Option<BufferedRow> {
+    fn reread(&self, key: CallPosition, late: Late) -> Option<BufferedRow> {
         let part = usize::try_from(late.part).ok()?;
         let mut pull = self.reader.source.open(part, late.offset).ok()?;
         let mut need = 256;
@@ -478,8 +478,8 @@ impl<'s> Window<'s> {
             rows.extend(self.remove(key));
         }
         if rows.is_empty() && self.ended {
-            let late: Vec<(Key, Late)> = {
-                let keys: Vec<Key> = self.late.keys().take(WINDOW).copied().collect();
+            let late: Vec<(CallPosition, Late)> = {
+                let keys: Vec<CallPosition> = self.late.keys().take(WINDOW).copied().collect();
                 keys.into_iter()
                     .filter_map(|key| self.late.remove(&key).map(|late| (key, late)))
                     .collect()
@@ -497,12 +497,12 @@ impl<'s> Window<'s> {
     }
 
     /// Returns the method of a row that is held.
-    pub(super) fn method(&self, key: Key) -> Option<u32> {
+    pub(super) fn method(&self, key: CallPosition) -> Option<u32> {
         self.held.get(&key).map(|held| held.method)
     }
 
     /// Holds one row only, wherever it is.
-    pub(super) fn only(&mut self, wanted: Key) -> Result<(), Error> {
+    pub(super) fn only(&mut self, wanted: CallPosition) -> Result<(), Error> {
         let mut found = None;
         while found.is_none() {
             let shown = self.reader.read(WINDOW, &mut self.notes, &mut |seen| {

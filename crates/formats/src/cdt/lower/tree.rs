@@ -4,9 +4,9 @@ use traceloom_model::bounds::row_number;
 use traceloom_model::{Attribute, SpanRow, SpanStatus, StringId, Value};
 
 use super::output::STEPS;
-use super::rows::Key;
+use super::rows::CallPosition;
 use super::values::Big;
-use super::walk::{BlockProgress, Depth, Frame, Halt, Root, Walk};
+use super::walk::{BlockProgress, Depth, Halt, OpenMethod, Root, Walk};
 use crate::cdt::text::ns;
 use crate::cdt::trace::{TagValue, ValueReference};
 use crate::wire::Utf16;
@@ -43,7 +43,7 @@ impl Walk<'_, '_, '_> {
         thread.last = time;
         if thread.depth == 0 {
             thread.root = Some(Root {
-                key: Key {
+                key: CallPosition {
                     file: self.file,
                     block: block.offset,
                     index: block.index,
@@ -74,7 +74,7 @@ impl Walk<'_, '_, '_> {
             }
             Depth::Spans => {
                 let id = self.out.tables.reserve_span();
-                thread.frames.push(Frame {
+                thread.frames.push(OpenMethod {
                     id,
                     method,
                     start: time,
@@ -92,7 +92,7 @@ impl Walk<'_, '_, '_> {
     /// Returns true if the row that names this event names its method too: a damaged row may point
     /// anywhere.
     pub(super) fn names(&self, block: &BlockProgress, method: u32) -> bool {
-        let key = Key {
+        let key = CallPosition {
             file: self.file,
             block: block.offset,
             index: block.index,

@@ -7,9 +7,9 @@ use traceloom_model::{
     ValueTypeId,
 };
 
-use super::calls::Counters;
+use super::calls::CounterTypes;
 use super::output::{Broken, Output};
-use super::rows::{Key, Window};
+use super::rows::{CallPosition, TreeRows};
 use super::values::Values;
 use super::words::Dictionary;
 use crate::cdt::text;
@@ -41,7 +41,7 @@ impl Depth {
 }
 
 /// An open method.
-pub(super) struct Frame {
+pub(super) struct OpenMethod {
     pub(super) id: SpanId,
     pub(super) method: u32,
     pub(super) start: i64,
@@ -51,7 +51,7 @@ pub(super) struct Frame {
 
 /// An open root call.
 pub(super) struct Root {
-    pub(super) key: Key,
+    pub(super) key: CallPosition,
     pub(super) part: u32,
     pub(super) method: u32,
     pub(super) start: i64,
@@ -59,13 +59,13 @@ pub(super) struct Root {
     pub(super) red: bool,
 }
 
-pub(super) struct Thread {
+pub(super) struct TraceThread {
     pub(super) id: i64,
     pub(super) track: TrackId,
     pub(super) named: bool,
     /// Open methods; in trees of steps their number is all that is kept.
     pub(super) depth: u32,
-    pub(super) frames: Vec<Frame>,
+    pub(super) frames: Vec<OpenMethod>,
     pub(super) tags: Vec<Attribute>,
     pub(super) root: Option<Root>,
     /// Time of the last enter or exit, milliseconds; the next one is not before it.
@@ -108,18 +108,18 @@ pub(super) struct Walk<'a, 's, 'k> {
     pub(super) out: &'a mut Output<'k>,
     pub(super) words: &'a mut Dictionary,
     pub(super) values: &'a mut Values<'s>,
-    pub(super) rows: &'a mut Window<'s>,
-    pub(super) counters: &'a Counters,
+    pub(super) rows: &'a mut TreeRows<'s>,
+    pub(super) counters: &'a CounterTypes,
     pub(super) depth: Depth,
     /// Values that are left out are looked at for the notes about them.
     pub(super) checks_values: bool,
-    pub(super) tracks: Tracks,
+    pub(super) tracks: TracksByThread,
     /// There are files of calls at all.
     pub(super) has_rows: bool,
     /// The one call to follow, instead of all.
-    pub(super) only: Option<Key>,
+    pub(super) only: Option<CallPosition>,
     pub(super) done: bool,
-    pub(super) threads: Vec<Thread>,
+    pub(super) threads: Vec<TraceThread>,
     pub(super) by_id: HashMap<i64, usize>,
     pub(super) string_limit: usize,
     pub(super) most_frames: u32,
@@ -129,12 +129,12 @@ pub(super) struct Walk<'a, 's, 'k> {
     /// Offset of the block that is read.
     pub(super) here: u32,
     /// Calls that should have a row and have none so far.
-    pub(super) bare: HashSet<Key>,
+    pub(super) bare: HashSet<CallPosition>,
     pub(super) scratch: Scratch,
 }
 
 /// What every track shares, and tracks by the numbers of their names; `None` is a thread without a name.
-pub(super) struct Tracks {
+pub(super) struct TracksByThread {
     pub(super) resource: Option<ResourceId>,
     pub(super) by_name: HashMap<Option<u32>, TrackId>,
 }
@@ -178,8 +178,8 @@ pub(super) fn walk<'a, 's, 'k>(
     out: &'a mut Output<'k>,
     words: &'a mut Dictionary,
     values: &'a mut Values<'s>,
-    rows: &'a mut Window<'s>,
-    counters: &'a Counters,
+    rows: &'a mut TreeRows<'s>,
+    counters: &'a CounterTypes,
     depth: Depth,
     resource: Option<ResourceId>,
     limits: &Limits,
@@ -192,7 +192,7 @@ pub(super) fn walk<'a, 's, 'k>(
         rows,
         counters,
         depth,
-        tracks: Tracks {
+        tracks: TracksByThread {
             resource,
             by_name: HashMap::new(),
         },
@@ -293,7 +293,7 @@ impl<'s> Walk<'_, 's, '_> {
             id: u64::try_from(id).ok(),
             ..Track::default()
         });
-        self.threads.push(Thread {
+        self.threads.push(TraceThread {
             id,
             track,
             named: false,
@@ -331,7 +331,7 @@ impl<'s> Walk<'_, 's, '_> {
     }
 
     /// Follows only the call that begins at `key`.
-    pub(super) fn only(&mut self, key: Key) {
+    pub(super) fn only(&mut self, key: CallPosition) {
         self.only = Some(key);
     }
 

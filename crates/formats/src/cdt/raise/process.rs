@@ -25,7 +25,7 @@ use crate::cdt::trace::ValueReference;
 use crate::codec::ById;
 use crate::{Error, Output};
 use call::CallScratch;
-use file::{Folder, StreamWriter};
+use file::{StreamFolder, StreamWriter};
 use folder::{dated, folder_of, safe_name};
 use key::ParameterRules;
 
@@ -57,7 +57,7 @@ const LONG: usize = 4000;
 
 /// One process on its way to its streams.
 pub(super) struct ProcessStreams {
-    folder: Folder,
+    folder: StreamFolder,
     /// The format of calls.
     version: u8,
     start: i64,
@@ -113,7 +113,7 @@ impl ProcessStreams {
             .unwrap_or_default();
         taken.insert(folder.clone());
         Self {
-            folder: Folder {
+            folder: StreamFolder {
                 layout,
                 path: folder,
             },

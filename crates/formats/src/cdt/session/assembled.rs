@@ -9,7 +9,7 @@ use crate::wire::Cursor;
 
 /// The streams of a connection, named as those of a recorded conversation (§9).
 #[derive(Default)]
-pub(super) struct Assembled {
+pub(super) struct ConversationStreams {
     identity: Identity,
     /// The part of each stream.
     part_of: HashMap<u32, usize>,
@@ -20,7 +20,7 @@ pub(super) struct Assembled {
     doubts: Vec<String>,
 }
 
-impl Assembled {
+impl ConversationStreams {
     /// Sentences that are kept; a session has no more to say.
     const DOUBTS: usize = 100;
 
@@ -101,7 +101,7 @@ impl Assembled {
     }
 }
 
-impl Assemble for Assembled {
+impl Assemble for ConversationStreams {
     fn take(&mut self, entry: &Entry<'_>) -> Option<usize> {
         match entry.kind {
             kind::DATA => {

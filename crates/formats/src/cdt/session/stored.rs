@@ -21,7 +21,7 @@ const ROTATION_SIZE: i64 = 2 << 20;
 
 /// The collector's end of a connection. Its entries are the commands of a recorded conversation that open streams,
 /// and data.
-pub(super) struct Stored {
+pub(super) struct RecordedConversation {
     collector: Collector,
     entries: Entries,
     clock: AgentClock,
@@ -110,14 +110,14 @@ impl Entries {
 }
 
 /// The session's owner as the state machine sees it.
-struct Store<'s, 'k> {
+struct EntryCollector<'s, 'k> {
     entries: &'s mut Entries,
     clock: &'s mut AgentClock,
     options: &'s SessionOptions,
     keep: &'s mut Keep<'k>,
 }
 
-impl Store<'_, '_> {
+impl EntryCollector<'_, '_> {
     fn command(&mut self, stream: u32, command: &Command<'_>) {
         let mut bytes = Vec::new();
         command.write(&mut bytes);
@@ -130,7 +130,7 @@ impl Store<'_, '_> {
     }
 }
 
-impl Receiver for Store<'_, '_> {
+impl Receiver for EntryCollector<'_, '_> {
     fn hello(&mut self, hello: &Hello<'_>) -> bool {
         let server_version = match hello.client_version {
             LEGACY_VERSION => LEGACY_VERSION,
@@ -222,7 +222,7 @@ fn handle(seed: u128, stream: u32) -> Handle {
     ((version & !(0x3 << 62)) | (0x2 << 62)).to_be_bytes()
 }
 
-impl Stored {
+impl RecordedConversation {
     pub(super) fn new(options: &SessionOptions, now: Duration) -> Self {
         Self {
             collector: Collector::new(Terms::default(), now),
@@ -233,9 +233,9 @@ impl Stored {
     }
 }
 
-impl Session for Stored {
+impl Session for RecordedConversation {
     fn read(&mut self, window: &[u8], now: Duration, keep: &mut Keep<'_>) -> usize {
-        let mut store = Store {
+        let mut store = EntryCollector {
             entries: &mut self.entries,
             clock: &mut self.clock,
             options: &self.options,
@@ -319,7 +319,7 @@ impl Session for Stored {
         keep: &mut Keep<'_>,
     ) -> Result<(), CommandRefusal> {
         self.collector.send_command(id, word)?;
-        let mut store = Store {
+        let mut store = EntryCollector {
             entries: &mut self.entries,
             clock: &mut self.clock,
             options: &self.options,

@@ -18,9 +18,9 @@ use crate::{Error, ErrorKind, Member, Pull};
 /// A damaged command is a note of its stream and keeps its bytes there, in the length it had, so that what
 /// follows lies where records say it does.
 pub(in crate::cdt) fn members(pull: &mut dyn Pull, limits: &Limits) -> Result<Vec<Member>, Error> {
-    let mut streams = Streams {
+    let mut streams = OpenMembers {
         most: limits.size(Limit::Table),
-        ..Streams::default()
+        ..OpenMembers::default()
     };
     let (mut consumed, mut need) = (0, 1);
     loop {
@@ -62,7 +62,7 @@ pub(in crate::cdt) fn members(pull: &mut dyn Pull, limits: &Limits) -> Result<Ve
 /// Skips a damaged stretch and gives what it was to its stream; returns where the next command begins in
 /// the window that `pull` returned last.
 fn skip(
-    streams: &mut Streams,
+    streams: &mut OpenMembers,
     pull: &mut dyn Pull,
     consumed: usize,
 ) -> Result<Option<usize>, Error> {
@@ -102,7 +102,7 @@ fn skip(
 }
 
 #[derive(Default)]
-struct Streams {
+struct OpenMembers {
     pod: String,
     handles: Handles,
     open: HashMap<Handle, usize>,
@@ -159,7 +159,7 @@ impl Stream {
     }
 }
 
-impl Streams {
+impl OpenMembers {
     /// Takes a command; `bytes` are its own and what is behind it, `offset` is where it begins.
     fn take(&mut self, command: &Command<'_>, bytes: &[u8], offset: u64) {
         match command {

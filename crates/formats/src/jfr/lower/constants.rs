@@ -15,7 +15,7 @@ use super::super::header::ChunkClock;
 use super::super::pool::Pools;
 use super::super::scan::{Scan, Str};
 use super::super::schema::{FieldEncoding, FieldSchema, TypeSchemas};
-use super::super::value::{DecodedValue, Rules};
+use super::super::value::{DecodedValue, DecodingRules};
 use super::frames::RawFrame;
 use super::memo::Memo;
 
@@ -36,7 +36,7 @@ pub(super) struct ThreadRegistry {
 
 /// The constants of one chunk, and what became of them.
 pub(super) struct Constants<'c> {
-    pub(super) rules: Rules<'c>,
+    pub(super) rules: DecodingRules<'c>,
     pub(super) clock: ChunkClock,
     chunk: &'c [u8],
     compressed: bool,
@@ -64,7 +64,7 @@ pub(super) struct Into<'m> {
 
 impl<'c> Constants<'c> {
     pub(super) fn new(
-        rules: Rules<'c>,
+        rules: DecodingRules<'c>,
         clock: ChunkClock,
         chunk: &'c [u8],
         compressed: bool,

@@ -6,7 +6,7 @@ use traceloom_model::{Limits, Recording, Sink, StackId, Tables};
 
 use super::super::header::Header;
 use super::super::record::Resolve;
-use super::super::value::Rules;
+use super::super::value::DecodingRules;
 use super::super::walk::Outline;
 use super::chunk_pools::{ChunkPools, Types};
 use super::constants::Constants;
@@ -15,7 +15,7 @@ use super::constants::Constants;
 pub(in super::super) struct ChunkConstants<'c> {
     chunk: &'c [u8],
     header: &'c Header,
-    rules: Rules<'c>,
+    rules: DecodingRules<'c>,
     limits: &'c Limits,
     told: RefCell<Option<DefinedConstants<'c>>>,
 }
@@ -24,7 +24,7 @@ impl<'c> ChunkConstants<'c> {
     pub(in super::super) fn new(
         chunk: &'c [u8],
         header: &'c Header,
-        rules: Rules<'c>,
+        rules: DecodingRules<'c>,
         limits: &'c Limits,
     ) -> Self {
         Self {

@@ -172,7 +172,7 @@ struct Lowering<'a> {
 
 /// What attributes say of a span beside the values they are.
 #[derive(Default)]
-struct Told {
+struct SpecialAttributes {
     attributes: Vec<Attribute>,
     counters: Vec<(ValueTypeId, i64)>,
     kind: Option<StringId>,
@@ -182,7 +182,7 @@ struct Told {
     context: [Option<u128>; 3],
 }
 
-impl Told {
+impl SpecialAttributes {
     fn context(&self) -> Option<SpanContext> {
         let [trace, span, parent] = self.context;
         Some(SpanContext {
@@ -250,9 +250,9 @@ impl Lowering<'_> {
         };
         let id = self.nth(self.at);
         self.at += 1;
-        let mut told = Told {
+        let mut told = SpecialAttributes {
             attributes: self.scope.clone(),
-            ..Told::default()
+            ..SpecialAttributes::default()
         };
         let (mut name, mut kind, mut failed) = (&[][..], 0, false);
         for (number, raw) in fields(body) {
@@ -317,13 +317,13 @@ impl Lowering<'_> {
         self.spans.push_with(&row, &mut told.attributes);
     }
 
-    fn text(&mut self, name: &str, text: &[u8], told: &mut Told) {
+    fn text(&mut self, name: &str, text: &[u8], told: &mut SpecialAttributes) {
         let key = self.tables.attribute_named(name);
         let value = Value::Text(self.tables.value(text));
         told.attributes.push(Attribute::new(key, value));
     }
 
-    fn attribute(&mut self, pair: &[u8], told: &mut Told) {
+    fn attribute(&mut self, pair: &[u8], told: &mut SpecialAttributes) {
         let row = value::attribute(pair, NO_TEXT, self.tables);
         let keys = &self.keys;
         let text = text_of(pair);
@@ -360,7 +360,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn dropped(&mut self, number: u32, count: u64, offset: u64, told: &mut Told) {
+    fn dropped(&mut self, number: u32, count: u64, offset: u64, told: &mut SpecialAttributes) {
         if count == 0 {
             return;
         }
@@ -376,7 +376,7 @@ impl Lowering<'_> {
     }
 
     /// Reads a status; returns true for one of a failed span.
-    fn status(&mut self, body: &[u8], told: &mut Told) -> bool {
+    fn status(&mut self, body: &[u8], told: &mut SpecialAttributes) -> bool {
         let mut failed = false;
         for (number, raw) in fields(body) {
             match (number, raw.number()) {
@@ -473,7 +473,7 @@ impl Lowering<'_> {
         })
     }
 
-    fn link(&mut self, body: &[u8], to: SpanId, told: &mut Told) {
+    fn link(&mut self, body: &[u8], to: SpanId, told: &mut SpecialAttributes) {
         let (mut trace, mut span) = (&[][..], &[][..]);
         let mut pairs = Vec::new();
         let mut more = false;

@@ -103,7 +103,7 @@ struct Writer<'o> {
 }
 
 /// A span with its ids, encoded.
-struct HeldSpan {
+struct EncodedSpan {
     /// None for an event.
     id: Option<SpanId>,
     ids: SpanIds,
@@ -120,7 +120,7 @@ struct HeldSpan {
 /// Spans that events may still come for.
 #[derive(Default)]
 struct HeldSpans {
-    spans: VecDeque<HeldSpan>,
+    spans: VecDeque<EncodedSpan>,
     n_bytes: usize,
     /// The number of spans that are gone: the first one's position.
     gone: usize,
@@ -132,7 +132,7 @@ struct HeldSpans {
 const SAME_IDS: usize = 64;
 
 impl HeldSpans {
-    fn push(&mut self, mut span: HeldSpan) {
+    fn push(&mut self, mut span: EncodedSpan) {
         self.n_bytes += span.bytes.len();
         if span.id.is_some() {
             let at = self.gone + self.spans.len();
@@ -141,13 +141,13 @@ impl HeldSpans {
         self.spans.push_back(span);
     }
 
-    fn at(&self, position: usize) -> Option<(usize, &HeldSpan)> {
+    fn at(&self, position: usize) -> Option<(usize, &EncodedSpan)> {
         let at = position.checked_sub(self.gone)?;
         self.spans.get(at).map(|span| (at, span))
     }
 
     /// Finds the span of an event by its span id: it is on the event's track, and goes on at its time if one of them does.
-    fn find(&mut self, span: u64, event: &EventRow<'_>) -> Option<&mut HeldSpan> {
+    fn find(&mut self, span: u64, event: &EventRow<'_>) -> Option<&mut EncodedSpan> {
         let mut found = None;
         let mut next = self.by_id.get(&span).copied();
         for _ in 0..SAME_IDS {
@@ -168,8 +168,8 @@ impl HeldSpans {
     }
 
     /// Takes the oldest of the spans.
-    fn take(&mut self, count: usize) -> Vec<HeldSpan> {
-        let taken: Vec<HeldSpan> = self.spans.drain(..count).collect();
+    fn take(&mut self, count: usize) -> Vec<EncodedSpan> {
+        let taken: Vec<EncodedSpan> = self.spans.drain(..count).collect();
         for (at, span) in (self.gone..).zip(&taken) {
             self.n_bytes = self.n_bytes.saturating_sub(span.bytes.len());
             if self.by_id.get(&span.ids.span) == Some(&at) {
@@ -265,7 +265,7 @@ impl Writer<'_> {
             put_text(&mut bytes, 9, span, &format!("{:016x}", context.span));
             put_text(&mut bytes, 9, parent, &format!("{:016x}", context.parent));
         }
-        self.held.push(HeldSpan {
+        self.held.push(EncodedSpan {
             id: Some(node.identity.id),
             ids,
             start: node.identity.start,
@@ -294,7 +294,7 @@ impl Writer<'_> {
         let mut bytes = Vec::with_capacity(64);
         put_ids(&mut bytes, ids, 0);
         self.encoder.lone_event(row, &mut bytes);
-        self.held.push(HeldSpan {
+        self.held.push(EncodedSpan {
             id: None,
             ids,
             start: row.time,
@@ -366,7 +366,7 @@ impl Writer<'_> {
     }
 
     /// Adds the spans that a span follows from, but for those it names already.
-    fn put_links(&mut self, span: &mut HeldSpan) {
+    fn put_links(&mut self, span: &mut EncodedSpan) {
         let from = span.id.and_then(|id| self.links.remove(&id));
         let from = from.unwrap_or_default();
         if from.is_empty() {

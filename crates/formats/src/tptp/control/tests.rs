@@ -6,9 +6,9 @@ fn at(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn client(binary: bool) -> Client {
+fn client(binary: bool) -> ClientEnd {
     let data = "127.0.0.1:1718".to_owned();
-    Client::new(&ControlOptions { binary, data }, at(0))
+    ClientEnd::new(&ControlOptions { binary, data }, at(0))
 }
 
 fn drain(client: &mut dyn ControlClient) -> String {
@@ -18,7 +18,12 @@ fn drain(client: &mut dyn ControlClient) -> String {
 }
 
 /// Moves bytes between both ends, `piece` at a time, until nothing moves; the agent's owner does what it is told.
-fn converse(client: &mut Client, agent: &mut Agent, piece: usize, orders: &mut Vec<ControlOrder>) {
+fn converse(
+    client: &mut ClientEnd,
+    agent: &mut AgentEnd,
+    piece: usize,
+    orders: &mut Vec<ControlOrder>,
+) {
     loop {
         let to_agent = client.output().to_vec();
         client.sent(to_agent.len());
@@ -47,7 +52,7 @@ fn converse(client: &mut Client, agent: &mut Agent, piece: usize, orders: &mut V
 fn both_ends_go_from_the_beginning_to_the_end_in_pieces_of_any_size() {
     for piece in [1, 7, 4096] {
         for (binary, format) in [(true, BINARY.name), (false, XML.name)] {
-            let (mut client, mut agent) = (client(binary), Agent::default());
+            let (mut client, mut agent) = (client(binary), AgentEnd::default());
             let mut orders = Vec::new();
             converse(&mut client, &mut agent, piece, &mut orders);
             for command in [
@@ -152,7 +157,7 @@ fn an_agent_may_end_by_itself_and_bounds_what_it_takes() {
     client.read(b"<monitoringStarted/><monitoringEnded/>", at(1));
     assert_eq!(client.ended(), Some(Ok(())));
 
-    let mut agent = Agent::default();
+    let mut agent = AgentEnd::default();
     for _ in 0..1_000_000 {
         if agent.is_deaf {
             break;
@@ -160,10 +165,10 @@ fn an_agent_may_end_by_itself_and_bounds_what_it_takes() {
         assert_eq!(agent.read(b"<stop/>"), []);
     }
     assert!(agent.output().len() <= MOST_OUTPUT && agent.is_deaf);
-    let mut agent = Agent::default();
+    let mut agent = AgentEnd::default();
     assert_eq!(agent.read(&[b'<'; 100_000]), []);
     assert_eq!(agent.output(), b"<error>unrecognized command: ?</error>");
-    let mut agent = Agent::default();
+    let mut agent = AgentEnd::default();
     assert_eq!(agent.read(b"<startMonitoring/><pauseMonitoring/>"), []);
     let said = String::from_utf8_lossy(agent.output()).into_owned();
     assert_eq!(said.matches("<error>").count(), 2, "{said}");

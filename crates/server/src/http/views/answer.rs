@@ -39,7 +39,7 @@ impl Default for Workers {
 
 /// What an answer looks like.
 #[derive(Clone)]
-pub(super) enum Form {
+pub(super) enum Representation {
     /// `{"rows": […], "messages": […]}`: a JSON value a line of what is printed.
     Rows,
     /// A page as it is.
@@ -49,7 +49,11 @@ pub(super) enum Form {
 }
 
 /// Answers a question.
-pub(super) async fn answered(http: &Arc<Http>, question: &Question, form: Form) -> Response {
+pub(super) async fn answered(
+    http: &Arc<Http>,
+    question: &Question,
+    form: Representation,
+) -> Response {
     let run = tokio::time::timeout(LONGEST, begun(http, question)).await;
     let running = match run {
         Ok(Ok(running)) => running,
@@ -67,14 +71,14 @@ pub(super) async fn answered(http: &Arc<Http>, question: &Question, form: Form) 
         }
     };
     match form {
-        Form::Rows => rows(running).await,
-        Form::Page => page(running).await,
-        Form::File(kind, name) => file(running, kind, &name).await,
+        Representation::Rows => rows(running).await,
+        Representation::Page => page(running).await,
+        Representation::File(kind, name) => file(running, kind, &name).await,
     }
 }
 
 /// Everything that a question is answered with.
-pub(in crate::http) struct Lines {
+pub(in crate::http) struct PrintedAnswer {
     /// A JSON value each.
     pub(in crate::http) lines: Vec<Bytes>,
     /// What was said on the way.
@@ -86,7 +90,7 @@ pub(in crate::http) async fn lines(
     http: &Arc<Http>,
     question: &Question,
     most: usize,
-) -> Result<Lines, Response> {
+) -> Result<PrintedAnswer, Response> {
     let read = async {
         let mut running = begun(http, question).await?;
         let mut lines = Vec::new();
@@ -108,7 +112,7 @@ pub(in crate::http) async fn lines(
         }
         let (is_well, messages) = running.end().await;
         match is_well || !lines.is_empty() {
-            true => Ok(Lines { lines, messages }),
+            true => Ok(PrintedAnswer { lines, messages }),
             false => Err(unanswered(&messages)),
         }
     };
@@ -119,7 +123,7 @@ pub(in crate::http) async fn lines(
 }
 
 /// A process that answers, and its turn.
-struct Running {
+struct RunningAnswer {
     child: Child,
     out: BufReader<ChildStdout>,
     said: tokio::task::JoinHandle<Vec<String>>,
@@ -127,7 +131,7 @@ struct Running {
 }
 
 /// Waits for a turn and starts the process; it is ended when the answer is dropped.
-async fn begun(http: &Http, question: &Question) -> Result<Running, Response> {
+async fn begun(http: &Http, question: &Question) -> Result<RunningAnswer, Response> {
     let failed = |detail: String| {
         let detail = json!({"detail": detail});
         problem(
@@ -183,7 +187,7 @@ async fn begun(http: &Http, question: &Question) -> Result<Running, Response> {
         });
         lines.collect()
     });
-    Ok(Running {
+    Ok(RunningAnswer {
         child,
         out: BufReader::new(out),
         said,
@@ -191,7 +195,7 @@ async fn begun(http: &Http, question: &Question) -> Result<Running, Response> {
     })
 }
 
-impl Running {
+impl RunningAnswer {
     /// Waits for the end; returns whether nothing was wrong, and what was said.
     async fn end(mut self) -> (bool, Vec<String>) {
         let status = self.child.wait().await;
@@ -201,7 +205,7 @@ impl Running {
 }
 
 /// Answers with the lines, each a JSON value, as they come.
-async fn rows(running: Running) -> Response {
+async fn rows(running: RunningAnswer) -> Response {
     let (first, running) = match begins(running).await {
         Ok(begun) => begun,
         Err(response) => return response,
@@ -218,7 +222,7 @@ async fn rows(running: Running) -> Response {
 }
 
 /// Answers with a page as it is.
-async fn page(running: Running) -> Response {
+async fn page(running: RunningAnswer) -> Response {
     let (first, running) = match begins(running).await {
         Ok(begun) => begun,
         Err(response) => return response,
@@ -238,7 +242,7 @@ async fn page(running: Running) -> Response {
 }
 
 /// Waits for the first line.
-async fn begins(mut running: Running) -> Result<(Vec<u8>, Running), Response> {
+async fn begins(mut running: RunningAnswer) -> Result<(Vec<u8>, RunningAnswer), Response> {
     let mut first = Vec::new();
     match tokio::time::timeout(LONGEST, first_piece(&mut running.out, &mut first)).await {
         Ok(Ok(_)) => Ok((first, running)),
@@ -259,7 +263,7 @@ fn too_long() -> Response {
 }
 
 /// Answers with bytes as they are.
-async fn file(running: Running, kind: &'static str, name: &str) -> Response {
+async fn file(running: RunningAnswer, kind: &'static str, name: &str) -> Response {
     let (first, running) = match begins(running).await {
         Ok(begun) => begun,
         Err(response) => return response,
@@ -302,7 +306,7 @@ fn unanswered(messages: &[String]) -> Response {
 
 type Sender = mpsc::Sender<io::Result<Bytes>>;
 
-async fn write_rows(running: Running, first: Vec<u8>, send: Sender) -> Option<()> {
+async fn write_rows(running: RunningAnswer, first: Vec<u8>, send: Sender) -> Option<()> {
     let mut running = running;
     let mut line = first;
     let mut before: &[u8] = b"{\"rows\":[";
@@ -319,7 +323,7 @@ async fn write_rows(running: Running, first: Vec<u8>, send: Sender) -> Option<()
     send.send(Ok(end.into())).await.ok()
 }
 
-async fn write_page(running: Running, first: Vec<u8>, send: Sender) -> Option<()> {
+async fn write_page(running: RunningAnswer, first: Vec<u8>, send: Sender) -> Option<()> {
     const PIECE: usize = 64 << 10;
     let mut running = running;
     send.send(Ok(first.into())).await.ok()?;
@@ -351,13 +355,13 @@ where
         }
     });
     let kind = (header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    ([kind], Body::new(Pieces(receive))).into_response()
+    ([kind], Body::new(StreamedBody(receive))).into_response()
 }
 
 /// A body that comes in pieces.
-struct Pieces(mpsc::Receiver<io::Result<Bytes>>);
+struct StreamedBody(mpsc::Receiver<io::Result<Bytes>>);
 
-impl hyper::body::Body for Pieces {
+impl hyper::body::Body for StreamedBody {
     type Data = Bytes;
     type Error = io::Error;
 

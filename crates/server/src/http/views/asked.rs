@@ -14,9 +14,9 @@ use super::problem;
 use crate::http::Http;
 
 /// The address of a request: pairs of a name and a text.
-pub(super) struct Asked(Vec<(String, String)>);
+pub(super) struct QueryPairs(Vec<(String, String)>);
 
-impl Asked {
+impl QueryPairs {
     pub(super) fn of(raw: Option<&str>) -> Self {
         let pairs = form_urlencoded::parse(raw.unwrap_or("").as_bytes());
         Self(pairs.into_owned().collect())
@@ -105,7 +105,7 @@ pub(super) fn capture(text: &str) -> Result<CaptureId, Box<Response>> {
     ),
 )]
 pub(super) async fn query_form(State(_): State<Arc<Http>>, RawQuery(raw): RawQuery) -> Response {
-    let query = match Asked::of(raw.as_deref()).query() {
+    let query = match QueryPairs::of(raw.as_deref()).query() {
         Ok(query) => query,
         Err(problem) => return *problem,
     };

@@ -9,8 +9,8 @@ use bytes::{Bytes, BytesMut};
 use serde_json::{Value, json};
 use traceloom_analysis::query::Query;
 
-use super::answer::{Form, answered, lines};
-use super::asked::Asked;
+use super::answer::{Representation, answered, lines};
+use super::asked::QueryPairs;
 use super::document::{Page, Problem, QueryParams, Rows};
 use super::kept::KeptList;
 use crate::http::Http;
@@ -34,7 +34,7 @@ const MOST_KEPT: usize = 64 << 20;
     ),
 )]
 pub(super) async fn list(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery) -> Response {
-    let query = match Asked::of(raw.as_deref()).query() {
+    let query = match QueryPairs::of(raw.as_deref()).query() {
         Ok(query) => query,
         Err(problem) => return *problem,
     };
@@ -103,9 +103,9 @@ pub(super) fn body(
     ),
 )]
 pub(super) async fn csv(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery) -> Response {
-    match Asked::of(raw.as_deref()).query() {
+    match QueryPairs::of(raw.as_deref()).query() {
         Ok(query) => {
-            let form = Form::File("text/csv; charset=utf-8", "calls.csv".to_owned());
+            let form = Representation::File("text/csv; charset=utf-8", "calls.csv".to_owned());
             answered(&http, &Question::CallsCsv(query), form).await
         }
         Err(problem) => *problem,
@@ -121,8 +121,8 @@ pub(super) async fn csv(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery) 
     ),
 )]
 pub(super) async fn overview(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery) -> Response {
-    match Asked::of(raw.as_deref()).query() {
-        Ok(query) => answered(&http, &Question::CallsOverview(query), Form::Rows).await,
+    match QueryPairs::of(raw.as_deref()).query() {
+        Ok(query) => answered(&http, &Question::CallsOverview(query), Representation::Rows).await,
         Err(problem) => *problem,
     }
 }
@@ -145,13 +145,20 @@ pub(super) async fn groups(State(http): State<Arc<Http>>, RawQuery(raw): RawQuer
     let rest = form_urlencoded::Serializer::new(String::new())
         .extend_pairs(rest)
         .finish();
-    match Asked::of(Some(&rest)).query() {
+    match QueryPairs::of(Some(&rest)).query() {
         Ok(_) if by.contains('\0') => super::problem(
             StatusCode::BAD_REQUEST,
             "the query cannot be read",
             &json!({"parameter": "by", "detail": "a text has no NUL"}),
         ),
-        Ok(query) => answered(&http, &Question::CallGroups { query, by }, Form::Rows).await,
+        Ok(query) => {
+            answered(
+                &http,
+                &Question::CallGroups { query, by },
+                Representation::Rows,
+            )
+            .await
+        }
         Err(problem) => *problem,
     }
 }
@@ -176,13 +183,13 @@ pub(super) async fn one(
     Path(id): Path<String>,
     RawQuery(raw): RawQuery,
 ) -> Response {
-    match question(id, &Asked::of(raw.as_deref())) {
-        Ok(question) => answered(&http, &question, Form::Rows).await,
+    match question(id, &QueryPairs::of(raw.as_deref())) {
+        Ok(question) => answered(&http, &question, Representation::Rows).await,
         Err(problem) => *problem,
     }
 }
 
-fn question(id: String, asked: &Asked) -> Result<Question, Box<Response>> {
+fn question(id: String, asked: &QueryPairs) -> Result<Question, Box<Response>> {
     const MOST_SPANS: u64 = 100_000;
     let number = |name, most| -> Result<Option<usize>, Box<Response>> {
         let number = asked.number(name, (0, most))?;

@@ -10,8 +10,8 @@ use traceloom_formats::{FORMATS, Format};
 use traceloom_input::captures::CaptureId;
 use traceloom_model::bounds::in_memory;
 
-use super::answer::{Form, answered};
-use super::asked::{Asked, capture};
+use super::answer::{Representation, answered};
+use super::asked::{QueryPairs, capture};
 use super::document::{Problem, Rows};
 use super::problem;
 use crate::http::Http;
@@ -26,7 +26,7 @@ use crate::questions::{PartOf, Question};
     ),
 )]
 pub(super) async fn list(State(http): State<Arc<Http>>) -> Response {
-    answered(&http, &Question::Captures, Form::Rows).await
+    answered(&http, &Question::Captures, Representation::Rows).await
 }
 
 /// What is in a capture, part by part.
@@ -40,7 +40,7 @@ pub(super) async fn list(State(http): State<Arc<Http>>) -> Response {
 )]
 pub(super) async fn contents(State(http): State<Arc<Http>>, Path(text): Path<String>) -> Response {
     match capture(&text) {
-        Ok(id) => answered(&http, &Question::Contents(id), Form::Rows).await,
+        Ok(id) => answered(&http, &Question::Contents(id), Representation::Rows).await,
         Err(problem) => *problem,
     }
 }
@@ -56,7 +56,7 @@ pub(super) async fn contents(State(http): State<Arc<Http>>, Path(text): Path<Str
 )]
 pub(super) async fn notes(State(http): State<Arc<Http>>, Path(text): Path<String>) -> Response {
     match capture(&text) {
-        Ok(id) => answered(&http, &Question::Notes(id), Form::Rows).await,
+        Ok(id) => answered(&http, &Question::Notes(id), Representation::Rows).await,
         Err(problem) => *problem,
     }
 }
@@ -80,8 +80,8 @@ pub(super) async fn bytes(
     Path(text): Path<String>,
     RawQuery(raw): RawQuery,
 ) -> Response {
-    match place(&text, &Asked::of(raw.as_deref()), (512, 64 << 10)) {
-        Ok(place) => answered(&http, &Question::Bytes(place), Form::Rows).await,
+    match place(&text, &QueryPairs::of(raw.as_deref()), (512, 64 << 10)) {
+        Ok(place) => answered(&http, &Question::Bytes(place), Representation::Rows).await,
         Err(problem) => *problem,
     }
 }
@@ -105,14 +105,18 @@ pub(super) async fn records(
     Path(text): Path<String>,
     RawQuery(raw): RawQuery,
 ) -> Response {
-    match place(&text, &Asked::of(raw.as_deref()), (50, 1000)) {
-        Ok(place) => answered(&http, &Question::Records(place), Form::Rows).await,
+    match place(&text, &QueryPairs::of(raw.as_deref()), (50, 1000)) {
+        Ok(place) => answered(&http, &Question::Records(place), Representation::Rows).await,
         Err(problem) => *problem,
     }
 }
 
 /// Reads the part, the offset and the number of rows that a query asks for.
-fn place(text: &str, asked: &Asked, (usual, most): (u64, u64)) -> Result<PartOf, Box<Response>> {
+fn place(
+    text: &str,
+    asked: &QueryPairs,
+    (usual, most): (u64, u64),
+) -> Result<PartOf, Box<Response>> {
     let id = capture(text)?;
     asked.query()?;
     let n = asked.number("n", (1, most))?.unwrap_or(usual);
@@ -145,11 +149,11 @@ pub(super) async fn original(
         Ok(id) => id,
         Err(problem) => return *problem,
     };
-    let asked = Asked::of(raw.as_deref());
+    let asked = QueryPairs::of(raw.as_deref());
     let part = asked.text("part").filter(|part| !part.contains('\0'));
     let form = match part {
-        None => Form::File("application/zip", format!("{id}.zip")),
-        Some(_) => Form::File("application/octet-stream", format!("{id}.bin")),
+        None => Representation::File("application/zip", format!("{id}.zip")),
+        Some(_) => Representation::File("application/octet-stream", format!("{id}.bin")),
     };
     let part = part.map(str::to_owned);
     answered(&http, &Question::Original { id, part }, form).await
@@ -174,7 +178,8 @@ pub(super) async fn converted(
 ) -> Response {
     match target(&text, raw.as_deref()) {
         Ok((id, to, extension)) => {
-            let form = Form::File("application/octet-stream", format!("{id}.{extension}"));
+            let form =
+                Representation::File("application/octet-stream", format!("{id}.{extension}"));
             answered(&http, &Question::Converted { id, to }, form).await
         }
         Err(problem) => *problem,
@@ -199,7 +204,9 @@ pub(super) async fn losses(
     RawQuery(raw): RawQuery,
 ) -> Response {
     match target(&text, raw.as_deref()) {
-        Ok((id, to, _)) => answered(&http, &Question::Losses { id, to }, Form::Rows).await,
+        Ok((id, to, _)) => {
+            answered(&http, &Question::Losses { id, to }, Representation::Rows).await
+        }
         Err(problem) => *problem,
     }
 }
@@ -229,7 +236,7 @@ fn target(
     raw: Option<&str>,
 ) -> Result<(CaptureId, String, &'static str), Box<Response>> {
     let id = capture(text)?;
-    let asked = Asked::of(raw);
+    let asked = QueryPairs::of(raw);
     let to = asked.text("to").unwrap_or_default();
     let name = to.split(':').next().unwrap_or_default();
     let found = targets().find(|format| format.name == name);

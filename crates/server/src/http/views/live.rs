@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use traceloom_analysis::query::Query;
 
-use super::asked::Asked;
+use super::asked::QueryPairs;
 use super::calls::page;
 use super::document::{Problem, QueryParams};
 use crate::http::Http;
@@ -43,7 +43,7 @@ const REMEMBERED: usize = 20_000;
     ),
 )]
 pub(super) async fn live(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery) -> Response {
-    let query = match Asked::of(raw.as_deref()).query() {
+    let query = match QueryPairs::of(raw.as_deref()).query() {
         Ok(query) => Query {
             sort: Query::default().sort,
             rows: MOST,

@@ -8,8 +8,8 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use traceloom_analysis::query::Query;
 
-use super::answer::{Form, answered, lines};
-use super::asked::Asked;
+use super::answer::{Representation, answered, lines};
+use super::asked::QueryPairs;
 use super::document::{Flame, Problem, QueryParams, Rows, ShapeParams};
 use super::problem;
 use crate::http::Http;
@@ -19,10 +19,10 @@ use crate::questions::{Page, Question};
 async fn of_query(
     http: &Arc<Http>,
     raw: Option<&str>,
-    form: Form,
+    form: Representation,
     question: impl FnOnce(Query) -> Question,
 ) -> Response {
-    match Asked::of(raw).query() {
+    match QueryPairs::of(raw).query() {
         Ok(query) => answered(http, &question(query), form).await,
         Err(problem) => *problem,
     }
@@ -37,7 +37,13 @@ async fn of_query(
     ),
 )]
 pub(super) async fn functions(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery) -> Response {
-    of_query(&http, raw.as_deref(), Form::Rows, Question::Functions).await
+    of_query(
+        &http,
+        raw.as_deref(),
+        Representation::Rows,
+        Question::Functions,
+    )
+    .await
 }
 
 /// What functions came to by the kind of work.
@@ -49,11 +55,17 @@ pub(super) async fn functions(State(http): State<Arc<Http>>, RawQuery(raw): RawQ
     ),
 )]
 pub(super) async fn hotspots(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery) -> Response {
-    of_query(&http, raw.as_deref(), Form::Rows, Question::Hotspots).await
+    of_query(
+        &http,
+        raw.as_deref(),
+        Representation::Rows,
+        Question::Hotspots,
+    )
+    .await
 }
 
 /// Reads the least share of a node, in hundredths of a percent.
-fn least(asked: &Asked) -> Result<u32, Box<Response>> {
+fn least(asked: &QueryPairs) -> Result<u32, Box<Response>> {
     let least = asked.number("least", (0, 10_000))?;
     Ok(least
         .and_then(|least| u32::try_from(least).ok())
@@ -70,10 +82,15 @@ fn least(asked: &Asked) -> Result<u32, Box<Response>> {
     ),
 )]
 pub(super) async fn tree(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery) -> Response {
-    let asked = Asked::of(raw.as_deref());
+    let asked = QueryPairs::of(raw.as_deref());
     match (asked.query(), least(&asked)) {
         (Ok(query), Ok(least)) => {
-            answered(&http, &Question::Tree { query, least }, Form::Rows).await
+            answered(
+                &http,
+                &Question::Tree { query, least },
+                Representation::Rows,
+            )
+            .await
         }
         (Err(problem), _) | (_, Err(problem)) => *problem,
     }
@@ -90,7 +107,7 @@ pub(super) async fn tree(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery)
 )]
 pub(super) async fn flame(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery) -> Response {
     const MOST: usize = 512 << 20;
-    let asked = Asked::of(raw.as_deref());
+    let asked = QueryPairs::of(raw.as_deref());
     let (query, least) = match (asked.query(), least(&asked)) {
         (Ok(query), Ok(least)) => (query, least),
         (Err(problem), _) | (_, Err(problem)) => return *problem,
@@ -146,7 +163,7 @@ fn columns(tree: &Value) -> Value {
     ),
 )]
 pub(super) async fn flame_json(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery) -> Response {
-    let form = Form::File("application/json", "flame.json".to_owned());
+    let form = Representation::File("application/json", "flame.json".to_owned());
     of_query(&http, raw.as_deref(), form, Question::FlameJson).await
 }
 
@@ -159,7 +176,7 @@ pub(super) async fn flame_json(State(http): State<Arc<Http>>, RawQuery(raw): Raw
     ),
 )]
 pub(super) async fn flame_svg(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery) -> Response {
-    let form = Form::File("image/svg+xml", "flame.svg".to_owned());
+    let form = Representation::File("image/svg+xml", "flame.svg".to_owned());
     of_query(&http, raw.as_deref(), form, Question::Picture).await
 }
 
@@ -172,9 +189,9 @@ pub(super) async fn flame_svg(State(http): State<Arc<Http>>, RawQuery(raw): RawQ
     ),
 )]
 pub(super) async fn diff(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery) -> Response {
-    match Asked::of(raw.as_deref()).query() {
+    match QueryPairs::of(raw.as_deref()).query() {
         Ok(query) if !query.shape.is_compared() => no_base(),
-        Ok(query) => answered(&http, &Question::Difference(query), Form::Rows).await,
+        Ok(query) => answered(&http, &Question::Difference(query), Representation::Rows).await,
         Err(problem) => *problem,
     }
 }
@@ -197,12 +214,17 @@ fn no_base() -> Response {
     ),
 )]
 pub(super) async fn timeline(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery) -> Response {
-    let asked = Asked::of(raw.as_deref());
+    let asked = QueryPairs::of(raw.as_deref());
     match (asked.query(), asked.number("columns", (1, 10_000))) {
         (Ok(query), Ok(columns)) => {
             let columns = columns.and_then(|columns| u16::try_from(columns).ok());
             let columns = columns.unwrap_or(200);
-            answered(&http, &Question::Tracks { query, columns }, Form::Rows).await
+            answered(
+                &http,
+                &Question::Tracks { query, columns },
+                Representation::Rows,
+            )
+            .await
         }
         (Err(problem), _) | (_, Err(problem)) => *problem,
     }
@@ -217,7 +239,13 @@ pub(super) async fn timeline(State(http): State<Arc<Http>>, RawQuery(raw): RawQu
     ),
 )]
 pub(super) async fn series(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery) -> Response {
-    of_query(&http, raw.as_deref(), Form::Rows, Question::Metrics).await
+    of_query(
+        &http,
+        raw.as_deref(),
+        Representation::Rows,
+        Question::Metrics,
+    )
+    .await
 }
 
 /// Profiles by type: what each value of the captures comes to.
@@ -230,7 +258,7 @@ pub(super) async fn series(State(http): State<Arc<Http>>, RawQuery(raw): RawQuer
 )]
 pub(super) async fn profiles(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery) -> Response {
     const MOST: usize = 64 << 20;
-    let query = match Asked::of(raw.as_deref()).query() {
+    let query = match QueryPairs::of(raw.as_deref()).query() {
         Ok(query) => Query { rows: 1, ..query },
         Err(problem) => return *problem,
     };
@@ -259,7 +287,13 @@ pub(super) async fn profiles(State(http): State<Arc<Http>>, RawQuery(raw): RawQu
     ),
 )]
 pub(super) async fn monitors(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery) -> Response {
-    of_query(&http, raw.as_deref(), Form::Rows, Question::Monitors).await
+    of_query(
+        &http,
+        raw.as_deref(),
+        Representation::Rows,
+        Question::Monitors,
+    )
+    .await
 }
 
 /// Heap objects by class, and collections.
@@ -271,7 +305,13 @@ pub(super) async fn monitors(State(http): State<Arc<Http>>, RawQuery(raw): RawQu
     ),
 )]
 pub(super) async fn objects(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery) -> Response {
-    of_query(&http, raw.as_deref(), Form::Rows, Question::Objects).await
+    of_query(
+        &http,
+        raw.as_deref(),
+        Representation::Rows,
+        Question::Objects,
+    )
+    .await
 }
 
 /// Items of a timeline that can be asked for one by one.
@@ -287,7 +327,7 @@ pub(super) async fn page(
         let words = json!({"detail": "there are flame, report, timeline and diff"});
         return problem(StatusCode::NOT_FOUND, "there is no such page", &words);
     };
-    let asked = Asked::of(raw.as_deref());
+    let asked = QueryPairs::of(raw.as_deref());
     let query = match asked.query() {
         Ok(query) => query,
         Err(problem) => return *problem,
@@ -303,5 +343,5 @@ pub(super) async fn page(
         Some(items) if page == Page::Timeline => Question::Tile { query, items },
         _ => Question::Page(page, query),
     };
-    answered(&http, &question, Form::Page).await
+    answered(&http, &question, Representation::Page).await
 }

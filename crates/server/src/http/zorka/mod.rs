@@ -71,7 +71,7 @@ pub(super) fn routes() -> Router<Arc<Http>> {
 }
 
 /// What the head of a post says.
-struct Said<'h> {
+struct PostHead<'h> {
     session: &'h str,
     /// Names and values as they are kept.
     headers: Vec<(&'static str, &'h str)>,
@@ -80,7 +80,7 @@ struct Said<'h> {
     again: StatusCode,
 }
 
-impl<'h> Said<'h> {
+impl<'h> PostHead<'h> {
     fn read(headers: &'h HeaderMap, is_trace: bool) -> Result<Self, Failure> {
         let bad = |sentence: &str| refused("bad_request", StatusCode::BAD_REQUEST, sentence);
         let said = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or(""));
@@ -193,7 +193,7 @@ async fn keep_symbols(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<(), Failure> {
-    let mut said = Said::read(headers, false)?;
+    let mut said = PostHead::read(headers, false)?;
     let sender = sender(http, headers, peer, said.session)?;
     let body = receive_of(http, &sender.tenant, headers, body, MOST).await?;
     let limits = Limits::default();
@@ -236,7 +236,7 @@ async fn keep_trace(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<(), Failure> {
-    let said = Said::read(headers, true)?;
+    let said = PostHead::read(headers, true)?;
     let sender = sender(http, headers, peer, said.session)?;
     let body = receive_of(http, &sender.tenant, headers, body, MOST).await?;
     let body = tokio::task::block_in_place(|| decoded(headers, &body.bytes))?;
@@ -266,7 +266,7 @@ async fn keep_trace(
 async fn keep(
     http: &Http,
     sender: &Sender,
-    said: &Said<'_>,
+    said: &PostHead<'_>,
     (uri, body): (&str, &[u8]),
     identity: PostIdentity,
     within: Option<CaptureId>,

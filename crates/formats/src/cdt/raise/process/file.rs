@@ -7,12 +7,12 @@ use crate::{Error, Output};
 const HELD: usize = 32 << 10;
 
 /// Where the streams of a process lie.
-pub(super) struct Folder {
+pub(super) struct StreamFolder {
     pub(super) layout: FolderLayout,
     pub(super) path: String,
 }
 
-impl Folder {
+impl StreamFolder {
     pub(super) fn name(&self, stream: &str, index: u32) -> String {
         let suffix = match self.layout {
             FolderLayout::Streams => "",
@@ -41,7 +41,7 @@ impl StreamWriter {
     /// Begins the next file.
     pub(super) fn next(
         &mut self,
-        place: (&Folder, &str),
+        place: (&StreamFolder, &str),
         out: &mut dyn Output,
     ) -> Result<(), Error> {
         self.flush(place, out)?;
@@ -56,7 +56,7 @@ impl StreamWriter {
     #[inline]
     pub(super) fn spill(
         &mut self,
-        place: (&Folder, &str),
+        place: (&StreamFolder, &str),
         out: &mut dyn Output,
     ) -> Result<(), Error> {
         if self.held.len() < HELD {
@@ -68,7 +68,7 @@ impl StreamWriter {
     /// Hands out what is gathered.
     pub(super) fn flush(
         &mut self,
-        (folder, stream): (&Folder, &str),
+        (folder, stream): (&StreamFolder, &str),
         out: &mut dyn Output,
     ) -> Result<(), Error> {
         if !self.held.is_empty() {

@@ -106,7 +106,7 @@ impl super::StreamWriter {
     /// Appends a text to a stream of texts, in another file where this one is full.
     fn append(
         &mut self,
-        place: (&super::Folder, &str),
+        place: (&super::StreamFolder, &str),
         text: &[u8],
         out: &mut dyn Output,
     ) -> Result<ValueReference, Error> {
