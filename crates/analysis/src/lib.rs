@@ -90,7 +90,7 @@ pub use finding::finding;
 pub use measure::{AsyncCalls, Measure, MeasureUnit, Tracks, TreeSource, amount, grouped, minutes};
 pub use merge_stack::MergeStack;
 pub use page::{escaped, mailed};
-pub use pauses::Pauses;
+pub use pauses::{Pauses, is_pause};
 pub use sandwich::{DirectCalls, Direction, Edge, callees_of, callers_of, direct_calls, usages_of};
 pub use sketch::Sketch;
 pub use symbol::{Symbol, SymbolId, symbol_of_function};

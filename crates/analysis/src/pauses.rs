@@ -6,7 +6,8 @@ use traceloom_model::{EventBatch, Recording, Timestamp};
 const STOPS: [&str; 2] = ["pause", "jdk.GCPhasePause"];
 
 /// Returns true if no thread of the process runs during events of this name.
-pub(crate) fn is_pause(name: &str) -> bool {
+#[must_use]
+pub fn is_pause(name: &str) -> bool {
     STOPS.contains(&name)
 }
 

@@ -1,9 +1,11 @@
 //! `calls`: the list of calls.
 
+mod indexed;
 mod live;
 mod methods;
 mod newest;
 mod overview;
+mod sorted;
 mod sums;
 
 use std::io::{self, Write};
@@ -179,8 +181,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut query = options.query()?;
     let mut list = CallList::new(&query);
     let mut read_captures = None;
+    let mut index_bytes = 0;
     if let Some(newest) = newest::of(options, &query)? {
-        read_captures = Some(newest.add(&mut list, &mut inputs, &query)?);
+        let read = newest.add(&mut list, &mut inputs, (options, &query))?;
+        index_bytes = read.index_bytes;
+        read_captures = Some(read);
+    } else if let Some(sorted) = sorted::of(options, &query)? {
+        index_bytes = sorted.add(&mut list, &mut inputs, &query)?;
     } else if let Some(pattern) = &options.with_method {
         // What a name means is known once all are read, and standard input is opened once.
         let mut opened = Vec::new();
@@ -210,6 +217,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             "is_whole": read_captures.as_ref().is_none_or(|read| read.is_whole),
             "captures_read": read_captures.as_ref().map(|read| read.n_read),
             "captures": read_captures.as_ref().map(|read| read.n_all),
+            "index_bytes": index_bytes,
             "units": units(&list.recordings),
         });
         writeln!(out, "{line}")?;

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
+use traceloom_analysis::is_pause;
+use traceloom_input::captures::call_index::CallIndexWriter;
 use traceloom_input::captures::{
-    CaptureFacts, CaptureId, Captures, DataFolder, FactsRow, NoteCounts,
+    CaptureFacts, CaptureId, Captures, ContentHash, DataFolder, FactsRow, NoteCounts,
 };
 use traceloom_input::{Document, Input};
 use traceloom_model::{Level, Notes};
@@ -12,8 +14,9 @@ use traceloom_model::{Level, Notes};
 use crate::args::Common;
 use crate::check::{CheckedParts, examine};
 use crate::event_watch::EventWatch;
+use crate::lowered::lower;
 use crate::open::open;
-use crate::streams::stdout;
+use crate::streams::{message, stdout};
 
 /// Prints a row of the catalog for each of some captures, as soon as it is decoded. Captures that are not sealed, or not there, have
 /// none.
@@ -42,6 +45,10 @@ pub(crate) fn print(folder: &DataFolder, ids: &[CaptureId], common: &Common) -> 
             notes: counts(&notes),
             ..watch.finish()
         };
+        // Without an index, calls are read from the capture.
+        if let Err(error) = index(folder, (capture.id, manifest), &input, &checked, common) {
+            message!("{}: its calls have no index: {error:#}", capture.id);
+        }
         let row = FactsRow {
             id: capture.id,
             revision: capture.revision,
@@ -52,6 +59,41 @@ pub(crate) fn print(folder: &DataFolder, ids: &[CaptureId], common: &Common) -> 
         out.flush()?;
     }
     Ok(())
+}
+
+/// Writes the index of the calls of a capture.
+fn index(
+    folder: &DataFolder,
+    (id, manifest): (CaptureId, ContentHash),
+    input: &Input,
+    checked: &CheckedParts<'_>,
+    common: &Common,
+) -> anyhow::Result<()> {
+    let mut writer = CallIndexWriter::new(folder, id, manifest)?;
+    let is_ours = |at: usize| capture_of(input, at) == Some(id);
+    let first = (0..input.parts().len())
+        .find(|&at| is_ours(at))
+        .unwrap_or(0);
+    let all = (0..input.parts().len()).filter(|&at| is_ours(at));
+    let all: Vec<usize> = all.collect();
+    for document in &checked.documents {
+        if document
+            .format()
+            .is_none_or(|format| format.lower.is_none())
+        {
+            continue;
+        }
+        let members = document.members().map(|(at, _)| at);
+        let is_whole = members.eq(all.iter().copied());
+        let part = |part| {
+            let at = document.input_part(part)?;
+            u32::try_from(at - first).ok()
+        };
+        let mut sink = writer.recording(part, is_whole, is_pause);
+        lower(document, &common.lower_options()?, common, &mut sink)?;
+        sink.finish()?;
+    }
+    Ok(writer.finish()?)
 }
 
 /// Returns the parts and the recordings of each capture.

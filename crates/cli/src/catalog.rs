@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use traceloom_input::captures::{
-    Capture, CaptureId, Captures, ChosenCaptures, DataFolder, SessionEnd, State,
+    Capture, CaptureId, Captures, ChosenCaptures, ContentHash, DataFolder, NoteCounts, SessionEnd,
+    State,
 };
 
 /// A capture, and from when to when what it holds may be.
@@ -14,6 +15,8 @@ pub(crate) struct CatalogEntry {
     pub(crate) until_ns: i64,
     /// Its calls, where all of it was decoded.
     pub(crate) calls: Option<KnownCalls>,
+    /// Not some of its posts alone are meant.
+    pub(crate) is_chosen_whole: bool,
 }
 
 /// What the catalog says of the calls of a capture.
@@ -22,6 +25,10 @@ pub(crate) struct KnownCalls {
     pub(crate) n_calls: u64,
     /// First start and last end of a span.
     pub(crate) times: Option<(i64, i64)>,
+    /// What is wrong with it.
+    pub(crate) notes: NoteCounts,
+    /// The manifest that was decoded.
+    pub(crate) manifest: ContentHash,
 }
 
 impl CatalogEntry {
@@ -61,6 +68,9 @@ pub(crate) fn at(path: &str) -> anyhow::Result<Option<(ChosenCaptures, Vec<Catal
             if entries.len() != chosen.ids.len() {
                 return Ok(None);
             }
+            for entry in &mut entries {
+                entry.is_chosen_whole = chosen.has_whole(entry.id);
+            }
             chosen
         }
         None => {
@@ -88,10 +98,16 @@ pub(crate) fn entries(captures: &[Capture]) -> Vec<CatalogEntry> {
         CatalogEntry {
             id,
             until_ns: until.map_or(i64::MAX, |ns| ns.saturating_add(AHEAD_NS)),
-            calls: capture.whole_facts().map(|facts| KnownCalls {
-                n_calls: facts.n_calls,
-                times: facts.span_times,
-            }),
+            calls: capture
+                .whole_facts()
+                .zip(capture.manifest)
+                .map(|(facts, manifest)| KnownCalls {
+                    n_calls: facts.n_calls,
+                    times: facts.span_times,
+                    notes: facts.notes,
+                    manifest,
+                }),
+            is_chosen_whole: true,
         }
     };
     captures.iter().map(entry).collect()

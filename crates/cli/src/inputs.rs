@@ -189,10 +189,21 @@ impl OpenInput<'_> {
     /// Reads every recording in turn, with a bar on the terminal, and returns their notes.
     pub(crate) fn read(
         &self,
+        read: impl FnMut(&RecordingReader<'_>) -> anyhow::Result<Notes>,
+    ) -> anyhow::Result<Vec<Notes>> {
+        self.read_by(|_| 0, read)
+    }
+
+    /// Reads every recording, those with the least key first, and returns their notes.
+    pub(crate) fn read_by(
+        &self,
+        key: impl FnMut(&RecordingReader<'_>) -> usize,
         mut read: impl FnMut(&RecordingReader<'_>) -> anyhow::Result<Notes>,
     ) -> anyhow::Result<Vec<Notes>> {
         with_progress(&self.input, "reading", || {
-            self.recordings()?.iter().map(&mut read).collect()
+            let mut recordings = self.recordings()?;
+            recordings.sort_by_cached_key(key);
+            recordings.iter().map(&mut read).collect()
         })
     }
 }

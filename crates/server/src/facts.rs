@@ -1,4 +1,4 @@
-//! Decodes sealed captures and writes what that shows into the catalog.
+//! Decodes sealed captures and writes what that shows into the catalog and into indexes of calls.
 //!
 //! It is a consumer of what was sealed, on a thread of its own: no acknowledgement waits for it. This program decodes captures in a
 //! process of its own, so that no bytes can take memory or life of the process that receives. A capture that cannot be decoded within
@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use traceloom_input::captures::call_index::{CallIndex, tidy_call_indexes};
 use traceloom_input::captures::{CaptureId, DataFolder, FactsCatalog, FactsRow, Manifests};
 
 use crate::counts::FactsCounts;
@@ -192,15 +193,18 @@ impl<'d> Deriver<'d> {
         }
     }
 
-    /// Returns the captures whose newest manifests have no row, and removes rows of captures that are gone.
+    /// Returns the captures whose newest manifests have no row or no index of calls, and removes what is known of captures that are gone.
     fn missing(&self) -> Result<Vec<CaptureId>, Error> {
         let manifests = self.manifests()?;
         let newest = newest(&manifests)?;
-        FactsCatalog::of(self.folder).tidy(|id| newest.contains_key(&id))?;
+        self.tidy(|id| newest.contains_key(&id))?;
         let rows = FactsCatalog::read(self.folder)?;
         let is_known = |id: &CaptureId, revision: u64| {
             let row = rows.get(id).filter(|row| row.revision == revision);
-            row.is_some_and(|row| manifests.hash(*id, revision).ok() == Some(row.manifest))
+            let row = row.filter(|row| manifests.hash(*id, revision).ok() == Some(row.manifest));
+            row.is_some_and(|row| {
+                row.facts.is_none() || CallIndex::is_made(self.folder, *id, row.manifest)
+            })
         };
         let missing = newest
             .iter()
@@ -208,6 +212,13 @@ impl<'d> Deriver<'d> {
         let mut missing: Vec<CaptureId> = missing.map(|(id, _)| *id).collect();
         missing.sort_unstable();
         Ok(missing)
+    }
+
+    /// Removes what is known of captures that are gone.
+    fn tidy(&self, keep: impl Fn(CaptureId) -> bool) -> Result<(), Error> {
+        FactsCatalog::of(self.folder).tidy(&keep)?;
+        let failed = |error| Error::new(format!("cannot tidy indexes of calls: {error}"));
+        tidy_call_indexes(self.folder, keep).map_err(failed)
     }
 
     fn manifests(&self) -> Result<Manifests, Error> {
@@ -323,7 +334,7 @@ pub fn rebuild_catalog(
         n_done += batch.len();
         progress(n_done, ids.len());
     }
-    FactsCatalog::of(folder).tidy(|id| ids.binary_search(&id).is_ok())?;
+    deriver.tidy(|id| ids.binary_search(&id).is_ok())?;
     Ok(n_done)
 }
 
@@ -334,6 +345,7 @@ mod tests {
     use std::process::Command;
 
     use traceloom_formats::protocol::Identity;
+    use traceloom_input::captures::call_index::CallIndexWriter;
     use traceloom_input::captures::{CaptureFacts, Manifest};
     use traceloom_log::Position;
 
@@ -443,6 +455,10 @@ mod tests {
         FactsCatalog::of(&folder)
             .add(&[rows[0].clone(), other])
             .unwrap();
+        for row in &rows[..2] {
+            let index = CallIndexWriter::new(&folder, row.id, row.manifest).unwrap();
+            index.finish().unwrap();
+        }
         let counts = FactsCounts::default();
         let answers = answers(&printed);
         let deriver = Deriver {
@@ -451,6 +467,9 @@ mod tests {
             counts: &counts,
         };
         assert_eq!(deriver.missing().unwrap(), [id(2), id(3)]);
+        // Facts without an index of calls are made again.
+        fs::remove_file(folder.call_index(id(1))).unwrap();
+        assert_eq!(deriver.missing().unwrap(), [id(1), id(2), id(3)]);
     }
 
     #[test]

@@ -42,7 +42,8 @@ impl CallQuery {
     }
 
     /// Returns the most calls to hold: those with the key of the place may be on earlier pages.
-    pub(super) fn most(&self) -> usize {
+    #[must_use]
+    pub fn most(&self) -> usize {
         let skip = self.after.as_ref().map_or(0, CallsAfter::skip);
         self.limit.unwrap_or(usize::MAX).saturating_add(skip)
     }
@@ -214,6 +215,21 @@ impl CallTable {
     /// Leaves out calls that do not sort before this key.
     pub(super) fn before(self, edge: Option<SortKey>) -> Self {
         Self { edge, ..self }
+    }
+
+    /// Counts calls that are known not to be among those to keep, and are not read.
+    pub fn skip(&mut self, counts: CallCounts) {
+        self.calls.counts.add(counts);
+    }
+
+    /// Returns the key of the last call that there is room for, once there is none for more, if it is a number. Equal ones that come
+    /// later are not kept.
+    #[must_use]
+    pub const fn edge_number(&self) -> Option<i64> {
+        match self.edge {
+            Some(SortKey::Number(number)) => Some(number),
+            _ => None,
+        }
     }
 
     /// Returns true if a call is among those asked for.

@@ -4,18 +4,25 @@
 //! collector received until some moment began before it. So captures are read by falling time, and none more once the list is full of
 //! calls that began later than everything in the rest.
 
-use traceloom_analysis::calls::{CallList, CallQuery, Column};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use traceloom_analysis::calls::{CallList, CallQuery, CallsAfter, Column};
 use traceloom_input::captures::ChosenCaptures;
 
+use super::indexed::{CallIndexes, WantedChunks};
 use super::{CallName, Options, in_capture};
 use crate::catalog::{self, CatalogEntry};
 use crate::inputs::Inputs;
 use crate::lowered::{documents, mention};
 use crate::numbers::things;
+use crate::read_plan::RecordingReader;
 use crate::streams::message;
 
 /// Captures that are opened together at most.
 const MOST_TOGETHER: usize = 1024;
+/// How many times as many calls as asked for are looked at first where a filter may refuse them.
+const MORE_FILTERED: usize = 32;
 
 /// Captures of a data folder, those whose calls may be the newest first.
 pub(super) struct NewestFirst {
@@ -32,6 +39,15 @@ pub(super) struct ReadCaptures {
     pub(super) n_all: usize,
     /// The others have no calls.
     pub(super) is_whole: bool,
+    /// Bytes of indexes that were read.
+    pub(super) index_bytes: u64,
+}
+
+/// How a look at the captures ended.
+enum Look {
+    Read(ReadCaptures),
+    /// The index of a capture is damaged: everything is read again, and the capture itself in its place.
+    Damaged(CatalogEntry),
 }
 
 /// Returns the captures if the newest calls of one data folder are asked for, and it has several.
@@ -47,7 +63,15 @@ pub(super) fn of(options: &Options, query: &CallQuery) -> anyhow::Result<Option<
     let Some((chosen, mut entries)) = catalog::at(path)? else {
         return Ok(None);
     };
-    if entries.len() < 2 {
+    // One capture is read as it is, unless it has an index.
+    if let [only] = entries.as_slice()
+        && CallIndexes::new(options, &chosen.folder, true)?
+            .of(only)
+            .is_none()
+    {
+        return Ok(None);
+    }
+    if entries.is_empty() {
         return Ok(None);
     }
     // Nothing that begins behind the page before belongs to this one. A border in time makes calls begin later.
@@ -72,63 +96,161 @@ pub(super) fn of(options: &Options, query: &CallQuery) -> anyhow::Result<Option<
 }
 
 impl NewestFirst {
-    /// Adds the newest calls, and returns what was read for them.
+    /// Adds the newest calls to an empty list, and returns what was read for them.
     pub(super) fn add(
         &self,
         list: &mut CallList<CallName>,
         inputs: &mut Inputs<'_>,
-        query: &CallQuery,
+        (options, query): (&Options, &CallQuery),
     ) -> anyhow::Result<ReadCaptures> {
-        let mut rest = self.entries.as_slice();
-        let mut round = 0;
-        while !rest.is_empty() {
-            let together = together(rest, list, round);
-            if together == 0 {
-                let left = things(rest.len() as u64, "older capture", "older captures");
-                message!("{left} not read: the calls listed are newer than all of them");
-                break;
+        let is_single = self.n_all == 1;
+        let mut indexes = CallIndexes::new(options, &self.chosen.folder, is_single)?;
+        let is_whole = query.selection.is_empty();
+        // Of the calls of a filter nobody knows where they are: the first look is at some more, the second at all.
+        let ahead = if is_whole { 1 } else { MORE_FILTERED };
+        let mut since = self.since(&mut indexes, query, ahead);
+        loop {
+            *list = CallList::new(query);
+            let read = match self.look(list, inputs, &mut indexes, (query, since))? {
+                Look::Damaged(entry) => {
+                    indexes.distrust(&entry);
+                    since = since.and_then(|_| self.since(&mut indexes, query, ahead));
+                    continue;
+                }
+                Look::Read(read) => read,
+            };
+            let is_full = list
+                .last_number()
+                .is_some_and(|last| since.is_none_or(|since| since <= last));
+            if read.is_whole || is_full || since.is_none() {
+                let n_rest = self.entries.len() - read.n_read;
+                if n_rest > 0 {
+                    let left = things(n_rest as u64, "older capture", "older captures");
+                    message!("{left} not read: the calls listed are newer than all of them");
+                }
+                indexes.mention(&options.read.paths.concat());
+                return Ok(ReadCaptures {
+                    index_bytes: indexes.n_read(),
+                    ..read
+                });
             }
-            let (now, later) = rest.split_at(together);
-            rest = later;
-            round += 1;
-            self.read(now, list, inputs, query)?;
+            since = None;
         }
-        Ok(ReadCaptures {
-            n_read: self.entries.len() - rest.len(),
-            n_all: self.n_all,
-            is_whole: rest.is_empty() && !self.leaves_out,
-        })
     }
 
-    fn read(
+    /// Returns a time since which at least so many times the calls of the list began, as far as indexes know.
+    fn since(&self, indexes: &mut CallIndexes<'_>, query: &CallQuery, times: usize) -> Option<i64> {
+        let most = query.most().saturating_mul(times) as u64;
+        let after = query.after.as_ref().and_then(CallsAfter::number);
+        let mut newest = BinaryHeap::new();
+        let mut n_calls = 0;
+        for entry in &self.entries {
+            let enough = n_calls >= most;
+            let oldest = newest.peek().map(|&Reverse((since, _))| since);
+            if enough && oldest.is_some_and(|oldest| entry.last_start() < oldest) {
+                break;
+            }
+            for (last, chunk) in indexes.chunks(entry).unwrap_or_default() {
+                // Some of its calls may be on earlier pages.
+                if after.is_some_and(|after| last > after) {
+                    continue;
+                }
+                n_calls += u64::from(chunk.n_calls);
+                newest.push(Reverse((chunk.starts.0, chunk.n_calls)));
+                while let Some(&Reverse((_, n_oldest))) = newest.peek()
+                    && n_calls - u64::from(n_oldest) >= most
+                {
+                    n_calls -= u64::from(n_oldest);
+                    newest.pop();
+                }
+            }
+        }
+        let oldest = newest.peek().map(|&Reverse((since, _))| since);
+        oldest.filter(|_| n_calls >= most)
+    }
+
+    /// Adds calls that began since a time, and those of captures without an index, newest captures first.
+    fn look(
         &self,
-        entries: &[CatalogEntry],
         list: &mut CallList<CallName>,
         inputs: &mut Inputs<'_>,
-        query: &CallQuery,
-    ) -> anyhow::Result<()> {
-        let ids: Vec<_> = entries.iter().map(|entry| entry.id).collect();
-        let input = inputs.open_path(1, &self.chosen.path(&ids))?;
-        // Files that nobody knows hold no calls.
-        if documents(&input.input).is_err() {
-            return Ok(());
-        }
-        let notes = input.read(|recording| {
-            let mut table = list.table(query);
-            let notes = recording.lower(&mut table)?;
-            list.add(table.finish(), |call| {
-                let mut name = CallName::of(0, recording, call);
-                // Parts are counted within what was opened here, which nobody else can open.
-                if let Some((capture, call)) = in_capture(recording, call) {
-                    name.id = format!("{capture}:{call}");
+        indexes: &mut CallIndexes<'_>,
+        (query, since): (&CallQuery, Option<i64>),
+    ) -> anyhow::Result<Look> {
+        let until = query.after.as_ref().and_then(CallsAfter::number);
+        let wanted = WantedChunks::Newest { since, until };
+        let mut rest = self.entries.as_slice();
+        let (mut round, mut n_left_out) = (0, 0);
+        while let Some((next, later)) = rest.split_first() {
+            let is_older = since.is_some_and(|since| next.last_start() < since);
+            let together = if is_older {
+                0
+            } else {
+                together(rest, list, round)
+            };
+            if together == 0 {
+                break;
+            }
+            if indexes.of(next).is_some() {
+                match indexes.add(next, wanted, list, query) {
+                    Ok(n_chunks) => n_left_out += n_chunks,
+                    Err(_) => return Ok(Look::Damaged(*next)),
                 }
-                name
-            });
-            Ok(notes)
-        })?;
-        mention(&input.input, &notes);
-        Ok(())
+                rest = later;
+                continue;
+            }
+            let unknown = rest.iter().take(together);
+            let unknown = unknown.take_while(|entry| indexes.of(entry).is_none());
+            let (now, later) = rest.split_at(unknown.count());
+            rest = later;
+            round += 1;
+            read_captures(&self.chosen, now, self.n_all == 1, list, inputs, query)?;
+        }
+        Ok(Look::Read(ReadCaptures {
+            n_read: self.entries.len() - rest.len(),
+            n_all: self.n_all,
+            is_whole: rest.is_empty() && n_left_out == 0 && !self.leaves_out,
+            index_bytes: 0,
+        }))
     }
+}
+
+/// Adds the calls of captures, from these themselves. In a folder of one capture it is not named.
+pub(super) fn read_captures(
+    chosen: &ChosenCaptures,
+    entries: &[CatalogEntry],
+    is_single: bool,
+    list: &mut CallList<CallName>,
+    inputs: &mut Inputs<'_>,
+    query: &CallQuery,
+) -> anyhow::Result<()> {
+    let ids: Vec<_> = entries.iter().map(|entry| entry.id).collect();
+    let input = inputs.open_path(1, &chosen.path(&ids))?;
+    // Files that nobody knows hold no calls.
+    if documents(&input.input).is_err() {
+        return Ok(());
+    }
+    // In the order of the captures, by which equal calls are told apart on every page.
+    let capture = |recording: &RecordingReader<'_>| {
+        let id = recording.file().split_once('/')?.0.parse().ok()?;
+        ids.iter().position(|of| *of == id)
+    };
+    let order = |recording: &RecordingReader<'_>| capture(recording).unwrap_or(ids.len());
+    let notes = input.read_by(order, |recording| {
+        let mut table = list.table(query);
+        let notes = recording.lower(&mut table)?;
+        list.add(table.finish(), |call| {
+            let mut name = CallName::of(0, recording, call);
+            // Parts are counted within what was opened here, which nobody else can open.
+            if let Some((capture, call)) = in_capture(recording, call).filter(|_| !is_single) {
+                name.id = format!("{capture}:{call}");
+            }
+            name
+        });
+        Ok(notes)
+    })?;
+    mention(&input.input, &notes);
+    Ok(())
 }
 
 /// Returns how many of the next captures are read together; 0 where none of them can hold a call of the list.

@@ -71,6 +71,12 @@ impl ChosenCaptures {
         format!("{}#{}", self.folder.display(), names.join(","))
     }
 
+    /// Returns `true` if all of a capture is meant, and not some of its posts.
+    #[must_use]
+    pub fn has_whole(&self, capture: CaptureId) -> bool {
+        !self.posts.contains_key(&capture)
+    }
+
     /// Returns the posts that are meant of a capture; `None` where all of it is.
     pub(crate) fn posts(&self, capture: CaptureId) -> Option<&BTreeSet<u32>> {
         self.posts.get(&capture)

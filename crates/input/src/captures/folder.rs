@@ -9,7 +9,7 @@ use std::sync::Arc;
 use traceloom_log::disk::{Disk, Local};
 use traceloom_log::{ErrorKind, Position, Recovered, Snapshot};
 
-use super::Manifests;
+use super::{CaptureId, Manifests};
 use crate::Error;
 
 /// Where a collector keeps its data unless told otherwise.
@@ -23,6 +23,8 @@ const LOG: &str = "log";
 const CHUNKS: &str = "chunks";
 const MANIFESTS: &str = "captures";
 const REQUESTS: &str = "requests";
+/// The folder of indexes of calls, which is made when the first is written.
+const CALLS: &str = "calls";
 /// The file that readers of sealed captures lock.
 const READERS: &str = "readers";
 
@@ -158,6 +160,17 @@ impl DataFolder {
     #[must_use]
     pub fn log(&self) -> PathBuf {
         self.path.join(LOG)
+    }
+
+    /// Returns the folder of indexes of calls.
+    pub(super) fn call_indexes(&self) -> PathBuf {
+        self.path.join(CALLS)
+    }
+
+    /// Returns the index of the calls of a capture.
+    #[must_use]
+    pub fn call_index(&self, id: CaptureId) -> PathBuf {
+        self.call_indexes().join(id.to_string())
     }
 
     /// Returns the folder in which commands leave requests for a running collector.

@@ -7,6 +7,7 @@
 
 mod builder;
 mod bytes;
+pub mod call_index;
 mod chosen;
 mod chunk;
 mod event;

@@ -140,6 +140,10 @@ impl Sealer {
                 let removed = gone(manifests.folder().remove(&name));
                 removed.map_err(|error| failed("cannot delete a manifest", &error))?;
             }
+            if let Some(folder) = &self.folder {
+                let removed = gone(std::fs::remove_file(folder.call_index(id)));
+                removed.map_err(|error| failed("cannot delete an index of calls", &error))?;
+            }
             self.revisions.remove(&id);
         }
         let synced = manifests.folder().sync_folder();

@@ -1,0 +1,341 @@
+//! Lists of calls from the indexes of captures are those of the captures, and read as much as a page needs.
+#![allow(missing_docs, reason = "a test")]
+
+#[path = "collected/mod.rs"]
+mod collected;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use collected::http::captures;
+use collected::{Collector, eventually, json_rows, push, run, stdout, text};
+use serde_json::{Value, json};
+
+/// Waits until each of `n` captures is decoded.
+fn decoded(data: &Path, n: usize) {
+    eventually(|| {
+        let rows = captures(data);
+        let is_decoded = |row: &Value| row["facts"].is_object();
+        (rows.len() == n && rows.iter().all(is_decoded)).then_some(())
+    });
+}
+
+/// The folder of indexes, and what it is called while nobody is to find it.
+fn indexes(data: &Path) -> [PathBuf; 2] {
+    [data.join("calls"), data.join("calls.away")]
+}
+
+/// Answers a question from indexes, and from the captures themselves.
+fn both(data: &Path, args: &[&str]) -> [Vec<Value>; 2] {
+    let [there, away] = indexes(data);
+    let all = [&["calls", text(data), "--json", "--page"], args].concat();
+    let indexed = json_rows(&run(&all));
+    fs::rename(&there, &away).expect("indexes");
+    let read = json_rows(&run(&all));
+    fs::rename(&away, &there).expect("indexes");
+    [indexed, read]
+}
+
+/// Returns the rows without the numbers by which a folder of several captures counts its parts, and the last line.
+fn rows(mut lines: Vec<Value>) -> (Vec<Value>, Value) {
+    let end = lines.pop().expect("a last line");
+    for line in &mut lines {
+        line.as_object_mut().expect("an object").remove("id");
+    }
+    (lines, end)
+}
+
+/// Holds the rows of two answers against each other.
+#[track_caller]
+fn assert_same(indexed: &[Value], read: &[Value], what: &dyn std::fmt::Debug) {
+    let differs = indexed
+        .iter()
+        .zip(read)
+        .position(|(one, other)| one != other);
+    if let Some(at) = differs {
+        panic!(
+            "{what:?}: row {at}: {} in place of {}",
+            indexed[at], read[at]
+        );
+    }
+    assert_eq!(indexed.len(), read.len(), "{what:?}");
+}
+
+/// Calls of a busy service as Chrome writes them: eight threads, one call a millisecond, some levels below each.
+fn requests(n: u64) -> String {
+    let mut events = Vec::new();
+    for at in 0..n {
+        let (tid, ts, dur) = (at % 8, at * 1000, 900 + at * 7919 % 5000);
+        let name = |layer: &str, at: u64| format!("com.acme.shop.{layer}{}.work", at % 60);
+        events.push(json!({"ph": "X", "pid": 1, "tid": tid, "ts": ts * 8, "dur": dur, "name": name("Service", at)}));
+        for layer in 0..6 {
+            let ts = ts * 8 + layer * 100;
+            events.push(json!({"ph": "X", "pid": 1, "tid": tid, "ts": ts, "dur": 90, "name": name("Layer", at + layer)}));
+        }
+    }
+    Value::Array(events).to_string()
+}
+
+/// A collector with captures of every format that has calls.
+fn collected_calls(scratch: &Path) -> (Collector, PathBuf, usize) {
+    let data = scratch.join("data");
+    let collector = Collector::start(&data, &[]);
+    for service in ["first", "second"] {
+        let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+        stdout(&["send", shop, "--to", &collector.url, "--service", service]);
+    }
+    let formats = [
+        "chrome",
+        "otlp-traces",
+        "zipkin",
+        "perfetto",
+        "zorka-s0",
+        "heph",
+        "jfr",
+        "pprof",
+    ];
+    for (seed, format) in (1..).zip(formats) {
+        let bytes = traceloom_samples::bytes(format, seed, 60_000);
+        push(
+            &collector,
+            scratch,
+            &format!("sample-{format}"),
+            format,
+            &bytes,
+        );
+    }
+    // Equal calls of two captures, and none at all.
+    for name in ["once", "again"] {
+        push(&collector, scratch, name, name, requests(3000).as_bytes());
+    }
+    push(
+        &collector,
+        scratch,
+        "unknown",
+        "unknown",
+        b"nothing of any format\n\0\x01",
+    );
+    let n = 2 + formats.len() + 3;
+    decoded(&data, n);
+    (collector, data, n)
+}
+
+#[test]
+fn calls_of_indexes_are_those_of_the_captures() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (_collector, data, n) = collected_calls(scratch.path());
+    let made = fs::read_dir(data.join("calls")).expect("indexes");
+    assert_eq!(made.count(), n);
+    let wanted: [&[&str]; 14] = [
+        &["--sort=-start"],
+        &["--sort=start"],
+        &["--sort=-duration"],
+        &["--sort=duration"],
+        &["--sort=-end"],
+        &["--sort=-suspended"],
+        &["--sort=thread"],
+        &["--sort=-title"],
+        &["--sort=-memory_used"],
+        &["--sort=-duration", "--errors"],
+        &["--sort=-start", "--filter", "duration > 2ms"],
+        &["--sort=-start", "--filter", "no such words anywhere"],
+        &[
+            "--sort=-duration",
+            "--filter",
+            "service = first or Service7",
+        ],
+        &[
+            "--sort=-start",
+            "--columns",
+            "start,method,component,exception",
+        ],
+    ];
+    for args in wanted {
+        for n in ["7", "900"] {
+            let [indexed, read] = both(&data, &[args, &["-n", n]].concat());
+            let ((indexed, end), (read, whole)) = (rows(indexed), rows(read));
+            assert_same(&indexed, &read, &args);
+            assert_eq!(end["next"], whole["next"], "{args:?}");
+            assert!(end["index_bytes"].as_u64() > Some(0), "{args:?}: {end}");
+            assert_eq!(whole["index_bytes"], 0, "{args:?}: {whole}");
+            if !args.contains(&"--sort=-start") {
+                for count in ["read", "selected"] {
+                    assert_eq!(end[count], whole[count], "{args:?}: {count}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn pages_of_indexes_follow_each_other_to_the_end() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (_collector, data, _) = collected_calls(scratch.path());
+    for sort in ["--sort=-start", "--sort=-duration", "--sort=duration"] {
+        let page = |n: &str, after: Option<&str>| {
+            let mut args = vec!["calls", text(&data), "--json", "--page", sort, "-n", n];
+            args.extend(after.into_iter().flat_map(|after| ["--after", after]));
+            rows(json_rows(&run(&args)))
+        };
+        let (all, _) = page("100000", None);
+        assert!(all.len() > 6000, "{}", all.len());
+        let names = |rows: &[Value]| -> Vec<Value> {
+            rows.iter().map(|row| row["capture"].clone()).collect()
+        };
+        let (mut paged, mut after) = (Vec::new(), None::<String>);
+        for _ in 0..4 {
+            let (rows, end) = page("700", after.as_deref());
+            paged.extend(names(&rows));
+            after = end["next"].as_str().map(str::to_owned);
+        }
+        assert_eq!(paged, names(&all)[..2800], "{sort}");
+    }
+}
+
+#[test]
+fn a_stretch_of_time_is_read_from_indexes_too() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let scratch = scratch.path();
+    let data = scratch.join("data");
+    let collector = Collector::start(&data, &[]);
+    for service in ["first", "second"] {
+        let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+        stdout(&["send", shop, "--to", &collector.url, "--service", service]);
+    }
+    decoded(&data, 2);
+    let (all, _) = rows(json_rows(&run(&[
+        "calls",
+        text(&data),
+        "--json",
+        "--page",
+        "--sort=start",
+    ])));
+    let start = |row: usize| all[row]["start"].to_string();
+    let (since, until) = (start(all.len() / 3), start(all.len() / 2));
+    for sort in ["--sort=-start", "--sort=-duration", "--sort=-suspended"] {
+        for bounds in [
+            &["--since", &since][..],
+            &["--since", &since, "--until", &until],
+        ] {
+            let [indexed, read] = both(&data, &[bounds, &[sort, "-n", "400"]].concat());
+            let ((indexed, end), (read, whole)) = (rows(indexed), rows(read));
+            assert!(!read.is_empty());
+            assert_same(&indexed, &read, &(sort, bounds));
+            assert!(end["index_bytes"].as_u64() > Some(0));
+            assert_eq!(whole["index_bytes"], 0);
+        }
+    }
+}
+
+#[test]
+fn a_page_reads_as_many_bytes_as_it_needs_and_no_capture() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let scratch = scratch.path();
+    let data = scratch.join("data");
+    let collector = Collector::start(&data, &[]);
+    let trace = scratch.join("requests.json");
+    fs::write(&trace, requests(30_000)).expect("a file");
+    let streams = scratch.join("streams");
+    stdout(&[
+        "convert",
+        text(&trace),
+        text(&streams),
+        "--to",
+        "cdt-streams",
+    ]);
+    let send = [
+        "send",
+        text(&streams),
+        "--to",
+        &collector.url,
+        "--agents",
+        "3",
+    ];
+    stdout(&send);
+    decoded(&data, 3);
+    let size: u64 = fs::read_dir(data.join("calls"))
+        .expect("indexes")
+        .map(|entry| entry.expect("an entry").metadata().expect("a size").len())
+        .sum();
+    // Where the bytes of captures are away, only indexes answer.
+    fs::rename(data.join("chunks"), data.join("chunks.away")).expect("chunks");
+    fs::create_dir(data.join("chunks")).expect("a folder");
+    let page = |args: &[&str]| {
+        let all = [
+            &["calls", text(&data), "--json", "--page", "-n", "200"],
+            args,
+        ]
+        .concat();
+        rows(json_rows(&run(&all)))
+    };
+    let (newest, end) = page(&["--sort=-start"]);
+    assert_eq!(newest.len(), 200);
+    let read = end["index_bytes"].as_u64().expect("bytes");
+    assert!(read * 8 < size, "{read} of {size} bytes");
+    assert_eq!(
+        (&end["captures_read"], &end["is_whole"]),
+        (&json!(3), &json!(false))
+    );
+    // A filter that few calls pass: some more first, and everything where that is not enough.
+    let (rare, _) = page(&["--sort=-start", "--filter", "Service7.work"]);
+    assert_eq!(rare.len(), 200);
+    let (none, end) = page(&["--sort=-start", "--filter", "duration > 1h"]);
+    assert_eq!((none.len(), &end["is_whole"]), (0, &json!(true)));
+    let (longest, end) = page(&["--sort=-duration"]);
+    assert_eq!((longest.len(), &end["selected"]), (200, &json!(90_000)));
+    assert_eq!(longest[0]["duration"], 5_000_000);
+    drop(collector);
+}
+
+#[test]
+fn what_is_damaged_or_of_another_manifest_is_read_from_the_capture() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let (collector, data, n) = collected_calls(scratch.path());
+    let ask = |sort: &str| {
+        rows(json_rows(&run(&[
+            "calls",
+            text(&data),
+            "--json",
+            "--page",
+            "-n",
+            "50",
+            sort,
+        ])))
+    };
+    let sorts = ["--sort=-start", "--sort=-duration"];
+    let expected = sorts.map(|sort| ask(sort).0);
+    let mut indexes: Vec<PathBuf> = fs::read_dir(data.join("calls"))
+        .expect("indexes")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    indexes.sort();
+    for (at, path) in indexes.iter().enumerate() {
+        let bytes = fs::read(path).expect("an index");
+        let mut damaged = bytes.clone();
+        match at % 4 {
+            // A chunk, the hash of the manifest, the directory, all but the beginning.
+            0 => damaged[60] ^= 1,
+            1 => damaged[20] ^= 1,
+            2 => damaged[bytes.len() - 60] ^= 1,
+            _ => damaged.truncate(bytes.len() / 2),
+        }
+        fs::write(path, &damaged).expect("an index");
+    }
+    assert_eq!(sorts.map(|sort| ask(sort).0), expected);
+    // The next start makes those again that were never made for these manifests.
+    let (code, said) = collector.terminate();
+    assert_eq!(code, Some(0), "{said}");
+    for path in &indexes {
+        fs::remove_file(path).expect("an index");
+    }
+    let left = data.join("calls/1-999.new");
+    fs::write(&left, b"half").expect("a file");
+    let collector = Collector::start(&data, &[]);
+    eventually(|| indexes.iter().all(|path| path.is_file()).then_some(()));
+    assert!(!left.exists());
+    let first = captures(&data)[0]["id"].as_str().expect("an id").to_owned();
+    stdout(&["captures", "delete", &first, "--data", text(&data)]);
+    eventually(|| (captures(&data).len() == n - 1).then_some(()));
+    eventually(|| (!data.join("calls").join(&first).exists()).then_some(()));
+    drop(collector);
+}
