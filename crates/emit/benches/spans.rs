@@ -7,6 +7,7 @@
 
 use std::hint::black_box;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,9 +18,11 @@ use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{
     BatchConfigBuilder, BatchSpanProcessor, SdkTracerProvider, SpanData, SpanExporter,
 };
-use traceloom_emit::TracingLayer;
 use traceloom_emit::heph::{Options, Sink, Tracer};
-use traceloom_emit::zorka::{Registry, Trace, Value};
+use traceloom_emit::zorka::{PostSender, Registry, Trace, Value};
+use traceloom_emit::{
+    Recorder, RecorderLayer, ThreadRecorder, TraceOutput, TracingLayer, cdt, chrome, perfetto, tptp,
+};
 use tracing_subscriber::layer::SubscriberExt as _;
 
 /// Spans of a round.
@@ -57,13 +60,56 @@ impl<'c> Contender<'c> {
     }
 }
 
-fn tracer() -> Tracer {
-    let sink = Sink::file("/dev/null").expect("a file");
-    let options = Options {
+fn options() -> Options {
+    Options {
         buffer: 4 << 20,
         ..Options::default()
-    };
-    Tracer::start(sink, options).expect("a thread")
+    }
+}
+
+fn tracer() -> Tracer {
+    let sink = Sink::file("/dev/null").expect("a file");
+    Tracer::start(sink, options()).expect("a thread")
+}
+
+fn recorder(output: impl TraceOutput) -> Recorder {
+    Recorder::start(output, options()).expect("a thread")
+}
+
+/// Records the calls of a round.
+fn called(thread: &ThreadRecorder) {
+    for n in 0..N {
+        let mut call = thread.call("GET /orders");
+        call.set("rows", n);
+        call.set("user", "ana");
+    }
+}
+
+/// The recorders of all formats, with the names of their rows. What they write goes nowhere, but for the folder of CDT, which is
+/// removed.
+fn recorders(folder: &Path) -> Vec<(&'static str, Recorder)> {
+    let null = "/dev/null";
+    let dump = cdt::DumpFolder::create(folder, "shop").expect("a folder");
+    let tptp = |form| tptp::TptpFile::create(null, "shop", form).expect("a file");
+    let chrome = || chrome::ChromeFile::create(null).expect("a file");
+    let perfetto = || perfetto::PerfettoFile::create(null).expect("a file");
+    vec![
+        ("traceloom-emit, CDT", recorder(dump)),
+        (
+            "traceloom-emit, TPTP binary",
+            recorder(tptp(tptp::TraceForm::Binary)),
+        ),
+        (
+            "traceloom-emit, TPTP XML",
+            recorder(tptp(tptp::TraceForm::Xml)),
+        ),
+        ("traceloom-emit, Chrome", recorder(chrome())),
+        ("traceloom-emit, Perfetto", recorder(perfetto())),
+        (
+            "traceloom-emit, Zorka's posts",
+            recorder(PostSender::new("shop", "HTTP", |_| Some(202))),
+        ),
+    ]
 }
 
 fn traced() {
@@ -78,6 +124,13 @@ fn main() {
     let layered = Arc::new(tracer());
     let layer = tracing_subscriber::registry().with(TracingLayer::threads(layered.clone()));
     let layer = tracing::Dispatch::new(layer);
+    let folder = tempfile::tempdir().expect("a folder");
+    let recorders = recorders(folder.path());
+    let perfetto = perfetto::PerfettoFile::create("/dev/null").expect("a file");
+    let perfetto = Arc::new(recorder(perfetto));
+    let recorder_layer = RecorderLayer::new(perfetto.clone());
+    let recorder_layer = tracing_subscriber::registry().with(recorder_layer);
+    let recorder_layer = tracing::Dispatch::new(recorder_layer);
     let (chrome, chrome_guard) = tracing_chrome::ChromeLayerBuilder::new()
         .writer(io::sink())
         .include_args(true)
@@ -98,7 +151,7 @@ fn main() {
 
     let nothing = || {};
     let patience = Duration::from_secs(60);
-    let mut contenders = [
+    let mut contenders = vec![
         Contender::new(
             "two readings of the clock",
             || {
@@ -134,9 +187,14 @@ fn main() {
             nothing,
         ),
         Contender::new(
-            "traceloom-emit, layer of tracing",
+            "layer of tracing, Heph",
             || tracing::dispatcher::with_default(&layer, traced),
             || assert!(layered.flush(patience)),
+        ),
+        Contender::new(
+            "layer of tracing, Perfetto",
+            || tracing::dispatcher::with_default(&recorder_layer, traced),
+            || assert!(perfetto.flush(patience)),
         ),
         Contender::new(
             "tracing-chrome",
@@ -156,6 +214,14 @@ fn main() {
             || provider.force_flush().expect("a flush"),
         ),
     ];
+    for (name, recorder) in &recorders {
+        let thread = recorder.thread("main");
+        contenders.push(Contender::new(
+            name,
+            move || called(&thread),
+            || assert!(recorder.flush(patience)),
+        ));
+    }
     for _ in 0..ROUNDS {
         for contender in &mut contenders {
             let start = ThreadTime::now();
@@ -165,8 +231,7 @@ fn main() {
             (contender.settle)();
         }
     }
-    let [clock, ours, ..] = &contenders;
-    let (clock, ours) = (clock.best, ours.best);
+    let (clock, ours) = (contenders[0].best, contenders[1].best);
     for contender in &contenders {
         println!(
             "{:34} {:7.1} ns a span, {:7.1} beside the clock, {:5.2} times ours",
@@ -180,4 +245,8 @@ fn main() {
     for tracer in [&heph, &*layered] {
         assert_eq!(tracer.report().dropped, 0);
     }
+    for (name, recorder) in &recorders {
+        assert_eq!(recorder.report().dropped, 0, "{name}");
+    }
+    assert_eq!(perfetto.report().dropped, 0);
 }

@@ -9,7 +9,7 @@ const MEANT: &[(&str, usize)] = &[
     ("crates/analysis/src/calls/table.rs", 1),
     ("crates/analysis/src/sketch.rs", 1),
     ("crates/analysis/src/timeline/order.rs", 1),
-    ("crates/emit/src/heph/packet.rs", 3),
+    ("crates/emit/src/bounds.rs", 3),
     ("crates/emit/src/zorka/trace.rs", 2),
     ("crates/formats/src/cdt/lower/fast.rs", 1),
     ("crates/formats/src/cdt/raise/words.rs", 1),

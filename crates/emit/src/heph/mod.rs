@@ -16,21 +16,17 @@
 //! Texts longer than 65,535 bytes and lists of more elements do not fit into a packet. They are cut, texts between
 //! characters, and [`Report::cut`] counts the spans.
 
-mod clock;
+mod drain;
 mod packet;
 mod sink;
 mod stream;
 mod tracer;
-mod value;
-mod writer;
 
 #[cfg(feature = "tracing")]
 pub(crate) use packet::Packet;
 pub use sink::Sink;
 pub use stream::{Span, Stream};
-pub use tracer::{Options, Report, Tracer};
-pub use value::Value;
+pub use tracer::Tracer;
 
-/// Description of the event that stands for dropped spans. Its attribute `events` is their number, its times are those
-/// of the first and the last of them.
-pub const DROPPED: &str = "dropped events";
+pub use crate::engine::{DROPPED, Options, Report};
+pub use crate::value::Value;

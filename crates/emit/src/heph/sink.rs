@@ -1,12 +1,13 @@
 //! Where packets go.
 
 use std::fs::File;
-use std::io::{self, Read as _};
-use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::packet;
+use crate::engine::socket::{BETWEEN_TRIES, advance, connect, connect_any, has_ended, say_goodbye};
 
 /// A file, a connection, or a peer of datagrams.
 #[derive(Debug)]
@@ -61,22 +62,13 @@ impl Sink {
     /// # Errors
     /// When nobody listens there.
     pub fn tcp(peer: impl ToSocketAddrs) -> io::Result<Self> {
-        let mut failure = io::Error::new(io::ErrorKind::InvalidInput, "no address");
-        for peer in peer.to_socket_addrs()? {
-            match connect(peer) {
-                Ok(socket) => {
-                    let tcp = Tcp {
-                        peer,
-                        socket: Some(socket),
-                        is_new: false,
-                        next_try: Instant::now(),
-                    };
-                    return Ok(Self::new(Target::Tcp(tcp)));
-                }
-                Err(error) => failure = error,
-            }
-        }
-        Err(failure)
+        let (peer, socket) = connect_any(peer)?;
+        Ok(Self::new(Target::Tcp(Tcp {
+            peer,
+            socket: Some(socket),
+            is_new: false,
+            next_try: Instant::now(),
+        })))
     }
 
     /// Sends datagrams of whole packets, of at most 1,400 bytes where packets are not larger.
@@ -187,45 +179,15 @@ impl Sink {
 
     /// Says that nothing follows, and waits for a collector that closes its end when it has stored everything.
     pub(super) fn finish(self, until: Option<Instant>) {
-        let Target::Tcp(Tcp {
-            socket: Some(mut socket),
+        if let Target::Tcp(Tcp {
+            socket: Some(socket),
             ..
         }) = self.target
-        else {
-            return;
-        };
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        if left.is_some_and(|left| left.is_zero()) {
-            return;
+        {
+            say_goodbye(&socket, until);
         }
-        // Whatever fails here, there is nothing more to do.
-        let _ = socket
-            .shutdown(Shutdown::Write)
-            .and_then(|()| socket.set_nonblocking(false))
-            .and_then(|()| socket.set_read_timeout(left))
-            .and_then(|()| socket.read(&mut [0; 64]));
     }
 }
-
-/// Writes once; returns `false` if there was nothing to write.
-fn advance(out: &mut impl io::Write, bytes: &[u8], n_taken: &mut usize) -> io::Result<bool> {
-    if *n_taken == bytes.len() {
-        return Ok(false);
-    }
-    match out.write(&bytes[*n_taken..]) {
-        Ok(0) => Err(io::ErrorKind::WriteZero.into()),
-        Ok(n_bytes) => {
-            *n_taken += n_bytes;
-            Ok(true)
-        }
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
-        Err(error) => Err(error),
-    }
-}
-
-/// Time for a connection to be made, and between two attempts.
-const CONNECTING: Duration = Duration::from_millis(500);
-const BETWEEN_TRIES: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 struct Tcp {
@@ -249,21 +211,6 @@ impl Tcp {
             *n_epoch = 0;
         }
         self.socket.as_mut()
-    }
-}
-
-fn connect(peer: SocketAddr) -> io::Result<TcpStream> {
-    let socket = TcpStream::connect_timeout(&peer, CONNECTING)?;
-    // The writer waits for the peer between rounds, not within one.
-    socket.set_nonblocking(true)?;
-    Ok(socket)
-}
-
-/// Returns `true` if the peer closed the connection: what is written to it would be taken and lost.
-fn has_ended(socket: &TcpStream) -> bool {
-    match socket.peek(&mut [0]) {
-        Ok(n_bytes) => n_bytes == 0,
-        Err(error) => error.kind() != io::ErrorKind::WouldBlock,
     }
 }
 

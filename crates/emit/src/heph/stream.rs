@@ -5,10 +5,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::DROPPED;
-use super::packet::Packet;
-use super::tracer::Shared;
-use super::value::Value;
+use super::packet::{self, Packet};
+use crate::engine::{DROPPED, PendingLosses, SharedState, ThreadBuffer};
+use crate::value::Value;
 
 /// Spans of one thread, with a packet counter of their own.
 ///
@@ -16,12 +15,14 @@ use super::value::Value;
 /// related. Several threads may share a stream, but their spans are then told apart by substreams alone.
 #[derive(Debug)]
 pub struct Stream {
-    tracer: Arc<Shared>,
+    tracer: Arc<SharedState<StreamBuffer>>,
     buffer: Arc<StreamBuffer>,
 }
 
 impl Stream {
-    pub(super) fn new(tracer: Arc<Shared>, buffer: Arc<StreamBuffer>) -> Self {
+    pub(super) fn new(tracer: Arc<SharedState<StreamBuffer>>) -> Self {
+        let capacity = tracer.options.buffer;
+        let buffer = tracer.open_buffer(|id| StreamBuffer::new(id, capacity));
         Self { tracer, buffer }
     }
 
@@ -169,17 +170,9 @@ struct Contents {
     /// Nobody will take what is put in.
     is_closed: bool,
     /// What was lost and not reported in the stream.
-    unreported: LostEvents,
+    unreported: PendingLosses,
     n_dropped: u64,
     n_cut: u64,
-}
-
-/// Events that were not written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct LostEvents {
-    n_events: u64,
-    first: u64,
-    last: u64,
 }
 
 /// Bytes behind the capacity, for the packet that reports losses.
@@ -192,7 +185,7 @@ impl StreamBuffer {
             counter: 0,
             is_announced: false,
             is_closed: false,
-            unreported: LostEvents::default(),
+            unreported: PendingLosses::default(),
             n_dropped: 0,
             n_cut: 0,
         };
@@ -241,29 +234,7 @@ impl StreamBuffer {
 
     /// Counts events that were taken and could not be written.
     pub fn lose(&self, n_events: u64, now: u64) {
-        if n_events > 0 {
-            self.lock().lose(n_events, now);
-        }
-    }
-
-    /// Drops what is put in from here on; returns the packets that were not taken.
-    pub fn close(&self) -> Vec<u8> {
-        let mut contents = self.lock();
-        contents.is_closed = true;
-        std::mem::take(&mut contents.bytes)
-    }
-
-    /// Returns `true` if nobody records here any more and everything was taken.
-    pub fn is_done(&self) -> bool {
-        let is_abandoned = self.is_abandoned.load(Ordering::Acquire);
-        let contents = self.lock();
-        is_abandoned && contents.bytes.is_empty() && contents.unreported.n_events == 0
-    }
-
-    /// Returns the number of dropped and of cut events.
-    pub fn counts(&self) -> (u64, u64) {
-        let contents = self.lock();
-        (contents.n_dropped, contents.n_cut)
+        self.lock().lose(n_events, now);
     }
 
     fn lock(&self) -> MutexGuard<'_, Contents> {
@@ -271,25 +242,41 @@ impl StreamBuffer {
     }
 }
 
+impl ThreadBuffer for StreamBuffer {
+    fn close(&self, now: u64) {
+        let mut contents = self.lock();
+        contents.is_closed = true;
+        let left = std::mem::take(&mut contents.bytes);
+        contents.lose(packet::count(&left), now);
+    }
+
+    fn is_done(&self) -> bool {
+        let is_abandoned = self.is_abandoned.load(Ordering::Acquire);
+        let contents = self.lock();
+        is_abandoned && contents.bytes.is_empty() && contents.unreported.n_spans == 0
+    }
+
+    fn counts(&self) -> (u64, u64) {
+        let contents = self.lock();
+        (contents.n_dropped, contents.n_cut)
+    }
+}
+
 impl Contents {
     fn lose(&mut self, n_events: u64, time: u64) {
-        self.n_dropped += n_events;
-        let losses = &mut self.unreported;
-        if losses.n_events == 0 {
-            losses.first = time;
+        if n_events > 0 {
+            self.n_dropped += n_events;
+            self.unreported.add(n_events, time);
         }
-        losses.n_events += n_events;
-        losses.last = losses.last.max(time);
     }
 
     /// Appends the packet that reports losses.
     fn report(&mut self, stream: u32) {
-        let losses = std::mem::take(&mut self.unreported);
-        if losses.n_events == 0 {
+        let Some(losses) = self.unreported.take() else {
             return;
-        }
+        };
         let mut packet = Packet::begin(DROPPED, losses.first);
-        packet.attribute("events", Value::U64(losses.n_events));
+        packet.attribute("events", Value::U64(losses.n_spans));
         packet.end(stream, 0, losses.last);
         packet.set_counter(self.counter);
         self.counter = self.counter.wrapping_add(1);

@@ -34,10 +34,12 @@
 //! ```
 
 mod cbor;
+mod posts;
 mod registry;
 mod session;
 mod trace;
 
+pub use posts::PostSender;
 pub use registry::{MethodId, Registry, SymbolId};
 pub use session::{Post, Session};
 pub use trace::{Exception, ExceptionId, StackElement, Trace, Value};

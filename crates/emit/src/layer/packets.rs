@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use tracing_core::field::{Field, Visit};
 use tracing_core::span::{Attributes, Id, Record};
@@ -11,6 +10,8 @@ use tracing_core::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
+use super::open::{OpenSpan, layer_number};
+use super::visit::{FieldSink, FieldVisitor, MESSAGE};
 use crate::heph::{Packet, Stream, Tracer, Value};
 
 /// A layer that writes spans and events of `tracing`.
@@ -87,11 +88,10 @@ impl TracingLayer {
     }
 
     fn new(tracer: Arc<Tracer>, style: Style) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         Self {
             tracer,
             style,
-            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            number: layer_number(),
         }
     }
 
@@ -128,13 +128,10 @@ struct OnThread {
 
 /// What a layer keeps of an open span.
 #[derive(Debug)]
-struct OpenSpan {
-    layer: u64,
+struct SpanPacket {
     /// Not there while values are added to it: their `Debug` may trace.
     packet: Option<Packet>,
     task: Option<Task>,
-    /// What another layer keeps.
-    next: Option<Box<OpenSpan>>,
 }
 
 /// The outermost span around a span, for [`TracingLayer::tasks`].
@@ -155,20 +152,12 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for TracingLayer {
             Style::Tasks => self.task(&span),
         };
         let mut packet = Packet::begin(span.name(), self.tracer.now());
-        attributes.record(&mut FieldVisitor(&mut packet));
-        let mut open = OpenSpan {
-            layer: self.number,
+        attributes.record(&mut FieldVisitor::but_message(&mut packet));
+        let open = SpanPacket {
             packet: Some(packet),
             task,
-            next: None,
         };
-        let mut extensions = span.extensions_mut();
-        if let Some(other) = extensions.get_mut::<OpenSpan>() {
-            open.next = other.next.take();
-            other.next = Some(Box::new(open));
-        } else {
-            extensions.insert(open);
-        }
+        OpenSpan::keep(&span, self.number, open);
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
@@ -177,7 +166,7 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for TracingLayer {
         };
         let packet = self.on_open(&span, |open| open.packet.take()).flatten();
         if let Some(mut packet) = packet {
-            values.record(&mut FieldVisitor(&mut packet));
+            values.record(&mut FieldVisitor::but_message(&mut packet));
             self.on_open(&span, |open| open.packet = Some(packet));
         }
     }
@@ -191,7 +180,7 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for TracingLayer {
         let mut packet = packet.unwrap_or_else(|| Packet::begin(metadata.name(), now));
         packet.attribute("level", metadata.level().as_str().into());
         packet.attribute("target", metadata.target().into());
-        event.record(&mut FieldVisitor(&mut packet));
+        event.record(&mut FieldVisitor::but_message(&mut packet));
         let span = context.event_span(event);
         let task = span.and_then(|span| self.on_open(&span, |open| open.task.clone()));
         match task.flatten() {
@@ -249,20 +238,12 @@ impl TracingLayer {
     fn on_open<'r, T, R>(
         &self,
         span: &SpanRef<'r, R>,
-        with: impl FnOnce(&mut OpenSpan) -> T,
+        with: impl FnOnce(&mut SpanPacket) -> T,
     ) -> Option<T>
     where
         R: LookupSpan<'r>,
     {
-        let mut extensions = span.extensions_mut();
-        let mut open = extensions.get_mut::<OpenSpan>();
-        while let Some(one) = open {
-            if one.layer == self.number {
-                return Some(with(one));
-            }
-            open = one.next.as_deref_mut();
-        }
-        None
+        OpenSpan::of(span, self.number, with)
     }
 
     /// Returns the outermost span around a new one, or that one.
@@ -279,45 +260,13 @@ impl TracingLayer {
     }
 }
 
-/// The field of an event that is its text.
-const MESSAGE: &str = "message";
-
-/// Adds fields as attributes, but for the text of an event.
-struct FieldVisitor<'p>(&'p mut Packet);
-
-impl FieldVisitor<'_> {
-    fn put(&mut self, field: &Field, value: Value<'_>) {
-        if field.name() != MESSAGE {
-            self.0.attribute(field.name(), value);
-        }
-    }
-}
-
-impl Visit for FieldVisitor<'_> {
-    fn record_u64(&mut self, field: &Field, value: u64) {
-        self.put(field, value.into());
+impl FieldSink for Packet {
+    fn attribute(&mut self, name: &str, value: Value<'_>) {
+        self.attribute(name, value);
     }
 
-    fn record_i64(&mut self, field: &Field, value: i64) {
-        self.put(field, value.into());
-    }
-
-    fn record_f64(&mut self, field: &Field, value: f64) {
-        self.put(field, value.into());
-    }
-
-    fn record_bool(&mut self, field: &Field, value: bool) {
-        self.put(field, value.into());
-    }
-
-    fn record_str(&mut self, field: &Field, value: &str) {
-        self.put(field, value.into());
-    }
-
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        if field.name() != MESSAGE {
-            self.0.formatted(field.name(), format_args!("{value:?}"));
-        }
+    fn formatted(&mut self, name: &str, value: fmt::Arguments<'_>) {
+        self.formatted(name, value);
     }
 }
 

@@ -11,11 +11,9 @@ pub struct Clock {
 
 impl Clock {
     pub fn start() -> Self {
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
             zero: Instant::now(),
-            // A clock before 1970 is set wrong: the trace then begins in 1970.
-            epoch: since_1970.map_or(0, nanoseconds),
+            epoch: since_1970(),
         }
     }
 
@@ -28,6 +26,13 @@ impl Clock {
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
+}
+
+/// Returns the nanoseconds from 1970 until now.
+pub fn since_1970() -> u64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+    // A clock before 1970 is set wrong: the trace then begins in 1970.
+    since_1970.map_or(0, nanoseconds)
 }
 
 fn nanoseconds(duration: std::time::Duration) -> u64 {

@@ -1,0 +1,189 @@
+//! Blocks of events into trace, rows into calls, names into dictionary.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::block::BlockEncoder;
+use super::primitives::{put_text, put_varint};
+use super::streams::{DumpStream, StreamStore};
+use crate::calls::RecorderState;
+use crate::calls::buffer::CallBuffer;
+use crate::calls::bytes::Readiness;
+use crate::calls::event::{CallEvents, count_ends};
+use crate::engine::Drain;
+
+/// The beginning of a file of calls, with the version of its rows.
+const CALLS_MAGIC: u32 = 0xfffe_fdfc;
+const CALLS_VERSION: u32 = 4;
+const PARAMS_VERSION: u8 = 1;
+/// Where parameters that a program declares stand in displays.
+const ORDER: u32 = 100;
+
+/// Times in a file of trace count milliseconds from its start in 32 bits.
+const FARTHEST: u64 = 1 << 30;
+const HOUR: u64 = 3_600_000;
+
+/// Encodes what threads did and gives it to a store.
+pub struct DumpDrain<S> {
+    state: RecorderState,
+    store: S,
+    encoder: BlockEncoder,
+    /// Names of parameters that rows have a copy of.
+    indexed: Vec<String>,
+    /// The events that are being encoded, and whose they are; empty between two buffers.
+    taken: Vec<u8>,
+    n_encoded: usize,
+    owner: Option<Arc<CallBuffer>>,
+    /// The record that is being made.
+    record: Vec<u8>,
+}
+
+impl<S: StreamStore> DumpDrain<S> {
+    pub fn boxed(
+        state: RecorderState,
+        store: S,
+        indexed: Vec<String>,
+    ) -> Box<dyn Drain<CallBuffer>> {
+        let shared = &state.shared;
+        Box::new(Self {
+            taken: CallBuffer::room(shared.options.buffer),
+            encoder: BlockEncoder::new(shared.clock.epoch(), &indexed),
+            state,
+            store,
+            indexed,
+            n_encoded: 0,
+            owner: None,
+            record: Vec::new(),
+        })
+    }
+
+    /// Begins all streams.
+    fn begin(&mut self) {
+        self.encoder.begin_process();
+        self.record.clear();
+        self.record.push(PARAMS_VERSION);
+        self.store.put(DumpStream::Params, &self.record);
+        for name in &self.indexed {
+            self.record.clear();
+            put_text(&mut self.record, name);
+            let (index, list) = (1, 0);
+            self.record.extend_from_slice(&[index, list]);
+            put_varint(&mut self.record, ORDER);
+            put_text(&mut self.record, "");
+            self.store.put(DumpStream::Params, &self.record);
+        }
+        let start = self.encoder.start.to_be_bytes();
+        self.store.put(DumpStream::Suspend, &start);
+        self.tell_words();
+        self.begin_file(DumpStream::Trace);
+        self.begin_file(DumpStream::Calls);
+    }
+
+    fn begin_file(&mut self, stream: DumpStream) {
+        self.record.clear();
+        if stream == DumpStream::Calls {
+            self.record.extend_from_slice(&CALLS_MAGIC.to_be_bytes());
+            self.record.extend_from_slice(&CALLS_VERSION.to_be_bytes());
+            self.encoder.begin_rows();
+        }
+        let start = self.encoder.start.to_be_bytes();
+        self.record.extend_from_slice(&start);
+        self.store.put(stream, &self.record);
+    }
+
+    fn tell_words(&mut self) {
+        for word in self.encoder.words.untold().1 {
+            self.record.clear();
+            put_text(&mut self.record, word);
+            self.store.put(DumpStream::Dictionary, &self.record);
+        }
+    }
+
+    /// Begins the files that are due; returns `false` until they are there.
+    fn rotate(&mut self, owner: &CallBuffer) -> bool {
+        let time = self.encoder.next_time(owner, &self.taken[self.n_encoded..]);
+        let is_far = time.abs_diff(self.encoder.start) > FARTHEST;
+        if is_far || self.store.is_full(DumpStream::Trace) {
+            if !self.store.rotate(DumpStream::Trace) {
+                return false;
+            }
+            if is_far {
+                // What other threads did before is not taken yet.
+                self.encoder.start = time.saturating_sub(HOUR);
+            }
+            self.begin_file(DumpStream::Trace);
+        }
+        if self.store.is_full(DumpStream::Calls) {
+            if !self.store.rotate(DumpStream::Calls) {
+                return false;
+            }
+            self.begin_file(DumpStream::Calls);
+        }
+        true
+    }
+
+    /// Encodes the next block of the buffer that was taken.
+    fn encode(&mut self, owner: &Arc<CallBuffer>) {
+        let mut events = CallEvents(&self.taken[self.n_encoded..]);
+        let trace = DumpStream::Trace;
+        let place = (self.store.file(trace), self.store.size(trace));
+        let n_ends = self.encoder.block(owner, &mut events, place);
+        self.n_encoded = self.taken.len() - events.0.len();
+        // A reader finds the names of what it reads.
+        self.tell_words();
+        self.store.put(trace, &self.encoder.trace);
+        self.store.put(DumpStream::Calls, &self.encoder.rows);
+        self.store.owe(owner, n_ends);
+    }
+}
+
+impl<S: StreamStore> Drain<CallBuffer> for DumpDrain<S> {
+    fn proceed(&mut self) -> bool {
+        match self.store.ready() {
+            Readiness::Wait | Readiness::Idle => return false,
+            Readiness::New => self.begin(),
+            Readiness::Ready => {}
+        }
+        loop {
+            if !self.store.flush() {
+                return false;
+            }
+            let Some(owner) = self.owner.clone() else {
+                return true;
+            };
+            if self.n_encoded == self.taken.len() {
+                self.taken.clear();
+                self.n_encoded = 0;
+                self.owner = None;
+                return true;
+            }
+            if !self.rotate(&owner) {
+                return false;
+            }
+            self.encode(&owner);
+        }
+    }
+
+    fn take(&mut self, buffer: &Arc<CallBuffer>) {
+        if buffer.take(&mut self.taken) {
+            self.owner = Some(buffer.clone());
+        }
+    }
+
+    fn is_confirmed(&mut self) -> bool {
+        self.encoder.forget_ended();
+        self.store.is_confirmed()
+    }
+
+    fn end(&mut self) {
+        self.store.end();
+        if let Some(owner) = self.owner.take() {
+            let now = self.state.shared.clock.now();
+            owner.lose(count_ends(&self.taken[self.n_encoded..]), now);
+        }
+    }
+
+    fn finish(&mut self, until: Option<Instant>) {
+        self.store.finish(until);
+    }
+}
