@@ -108,6 +108,41 @@ fn a_layer_over_each_format_writes_spans_and_events() {
     }
 }
 
+/// A value that traces when it is shown.
+struct Chatty;
+
+impl std::fmt::Debug for Chatty {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let _inner = tracing::info_span!("shown", depth = 1).entered();
+        out.write_str("chatty")
+    }
+}
+
+#[test]
+fn values_that_trace_themselves_are_recorded() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("a.json");
+    let recorder = recorder(chrome::ChromeFile::create(&path).expect("a file"));
+    let layer = RecorderLayer::new(recorder.clone());
+    let subscriber = tracing_subscriber::registry().with(layer);
+    tracing::subscriber::with_default(subscriber, || {
+        let span = tracing::info_span!("outer", value = ?Chatty, late = tracing::field::Empty);
+        let _entered = span.enter();
+        span.record("late", tracing::field::debug(Chatty));
+        tracing::info!(value = ?Chatty, "said");
+    });
+    // Where a subscriber is at work already, `tracing` gives it nothing.
+    assert_eq!(recorder.close().written, 2);
+    let rows = calls(text(&path));
+    let outer = rows
+        .iter()
+        .find(|row| row["method"] == "outer")
+        .expect("a call");
+    let values = ["value", "late"].map(|name| outer["attributes"][name].as_str());
+    assert_eq!(values, [Some("chatty"); 2], "{outer}");
+    check(text(&path));
+}
+
 fn send(http: &str, post: &Post) -> Option<u16> {
     let headers = post.headers.iter();
     let headers: String = headers
@@ -170,6 +205,35 @@ fn posts_of_a_recorder_are_sent_until_they_are_taken_and_losses_are_in_the_trace
         .expect("a call");
     assert_eq!(first["thread"], "main", "{first}");
     check(text(&data));
+}
+
+#[test]
+fn what_a_killed_program_leaves_is_read() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    for (recorder, path, _) in outputs(scratch.path()) {
+        let thread = recorder.thread("main");
+        for n in 0..3 {
+            thread.record("request", n * 10_000_000..n * 10_000_000 + 5_000_000, &[]);
+        }
+        let open = thread.call_at("request", 40_000_000);
+        thread.record("query", 50_000_000..60_000_000, &[]);
+        assert!(recorder.flush(Duration::from_secs(30)));
+        // Nobody ends anything from here on.
+        std::mem::forget(open);
+        std::mem::forget(thread);
+        std::mem::forget(recorder);
+        let rows = calls(&path);
+        let complete = rows.iter().filter(|row| row["status"] == "complete");
+        assert_eq!((rows.len(), complete.count()), (4, 3), "{path}: {rows:?}");
+        let top = counts(&path);
+        assert_eq!(
+            top,
+            [("query".to_owned(), 1), ("request".to_owned(), 4)],
+            "{path}"
+        );
+        let said = String::from_utf8_lossy(&run(&["check", &path]).stdout).into_owned();
+        assert!(said.contains(" 0 damage"), "{said}");
+    }
 }
 
 #[test]
