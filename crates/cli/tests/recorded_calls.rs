@@ -153,6 +153,37 @@ fn files_of_a_dump_folder_begin_anew_at_their_size() {
 }
 
 #[test]
+fn times_weeks_apart_are_those_of_the_trace() {
+    const DAY: u64 = 86_400_000 * MS;
+    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = cdt::DumpFolder::create(scratch.path(), "shop").expect("a folder");
+    let recorder = recorder(folder);
+    let (main, worker) = (recorder.thread("main"), recorder.thread("worker"));
+    let long = worker.call_at(LIST, MS);
+    for start in [0, 13 * DAY, 20 * DAY] {
+        main.record(QUERY, start..start + 5 * MS, &[]);
+        assert!(recorder.flush(Duration::from_secs(30)));
+        worker.record(QUERY, start + MS..start + 2 * MS, &[]);
+        assert!(recorder.flush(Duration::from_secs(30)));
+    }
+    long.end_at(20 * DAY + 3 * MS);
+    drop((main, worker));
+    assert_eq!(recorder.close().written, 7);
+    let path = text(scratch.path());
+    let mut shown: Vec<(u64, u64)> = bare_calls(path)
+        .into_iter()
+        .map(|(_, start, duration, _)| (start, duration))
+        .collect();
+    shown.sort();
+    let day = DAY / MS;
+    assert_eq!(
+        shown,
+        [(0, 5), (1, 20 * day + 2), (13 * day, 5), (20 * day, 5)]
+    );
+    assert!(run(&["check", path]).status.success());
+}
+
+#[test]
 fn a_chrome_file_is_read_back() {
     let scratch = tempfile::tempdir().expect("a folder");
     let path = scratch.path().join("shop.json");
@@ -317,6 +348,58 @@ fn a_trace_on_a_connection_goes_on_in_files_of_their_own() {
     for part in ["trace/000003", "calls/000002"] {
         assert!(parts.contains(part), "{part}: {parts}");
     }
+    assert!(run(&["check", text(&data)]).status.success());
+}
+
+fn signal(collector: &Collector, name: &str) {
+    let pid = collector.child.id().to_string();
+    let sent = std::process::Command::new("kill")
+        .args([name, &pid])
+        .status();
+    assert!(sent.expect("kill runs").success());
+}
+
+#[test]
+fn a_collector_of_cdt_that_stands_still_loses_nothing_in_silence() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let collector = Collector::start(&data, &[]);
+    let options = Options {
+        buffer: 4096,
+        patience: Duration::from_secs(30),
+        ..Options::default()
+    };
+    let recorder = Recorder::start(link(collector.address()), options).expect("a thread");
+    let thread = recorder.thread("main");
+    thread.record(LIST, 0..1, &[]);
+    assert!(recorder.flush(Duration::from_secs(30)));
+    signal(&collector, "-STOP");
+    let mut n_calls = 1;
+    // Until nothing fits into requests and buffer.
+    while recorder.report().dropped == 0 {
+        thread.record(LIST, n_calls..n_calls + 1, &[]);
+        n_calls += 1;
+    }
+    signal(&collector, "-CONT");
+    assert!(recorder.flush(Duration::from_secs(30)));
+    thread.record(LIST, n_calls..n_calls + 1, &[]);
+    n_calls += 1;
+    drop(thread);
+    let report = recorder.close();
+    let rows = json_rows(&run(&["calls", "--json", text(&data)]));
+    assert_eq!(rows.len() as u64, report.written);
+    let reports = rows
+        .iter()
+        .filter(|row| row["attributes"]["events"].is_string());
+    let lost = reports.map(|row| {
+        let number = row["attributes"]["events"]
+            .as_str()
+            .and_then(|text| text.parse().ok());
+        number.expect("a number")
+    });
+    let lost: Vec<u64> = lost.collect();
+    assert_eq!(lost.iter().sum::<u64>(), report.dropped);
+    assert_eq!(report.written - lost.len() as u64 + report.dropped, n_calls);
     assert!(run(&["check", text(&data)]).status.success());
 }
 
