@@ -11,7 +11,7 @@ use traceloom_analysis::{
 };
 use traceloom_formats::datakit::{EventKind, Language, value_names};
 use traceloom_input::{Document, piped_halves};
-use traceloom_model::{Feature, Recording, Timestamp};
+use traceloom_model::{Feature, Recording, Timestamp, printable};
 
 use crate::groups::{self, GroupFlags};
 use crate::inputs::{Inputs, ReadFlags};
@@ -84,6 +84,7 @@ pub(crate) fn read_lines(
     let mut lines = std::mem::take(&mut trees.lines);
     lines.sort_by_key(|tree| tree.measure.rank());
     let trees = found(flags, trees.into_trees().collect(), CallTree::is_empty)?;
+    let [trees, lines] = [trees, lines].map(|trees| zeros_last(trees, |tree| tree.total));
     if let Some(by) = &flags.by {
         groups::mention(by, &trees);
     }
@@ -95,9 +96,14 @@ pub(crate) fn read_any(
     flags: &TreeFlags,
     inputs: &mut Inputs<'_>,
 ) -> anyhow::Result<Vec<CallTree>> {
-    Ok(selected(flags, inputs, TreeView::Trees)?
-        .into_trees()
-        .collect())
+    let trees = selected(flags, inputs, TreeView::Trees)?.into_trees();
+    Ok(zeros_last(trees.collect(), |tree| tree.total))
+}
+
+/// Puts measures that come to nothing behind the others, so that the first one tells something.
+fn zeros_last<T>(mut measures: Vec<T>, total: impl Fn(&T) -> i64) -> Vec<T> {
+    measures.sort_by_key(|measure| total(measure) == 0);
+    measures
 }
 
 /// The trees of a recording, and what else of it matters to a comparison.
@@ -202,6 +208,7 @@ pub(crate) fn read_functions(flags: &TreeFlags, inputs: &mut Inputs<'_>) -> anyh
         beside = others.into_iter().map(Functions::of).collect();
         all = trees.into_iter().map(Functions::of).collect();
     }
+    let all = zeros_last(all, |table| table.total);
     Ok([found(flags, all, |table| table.rows.is_empty())?, beside])
 }
 
@@ -211,6 +218,7 @@ pub(crate) fn read_statistics(
     inputs: &mut Inputs<'_>,
 ) -> anyhow::Result<[Vec<CallTree>; 2]> {
     let [trees, beside] = statistics(flags, inputs)?;
+    let trees = zeros_last(trees, |tree| tree.total);
     Ok([found(flags, trees, CallTree::is_empty)?, beside])
 }
 
@@ -322,10 +330,10 @@ fn each(
             let (document, file) = (&recording.document, recording.file());
             let value = flags.value.as_deref();
             let values = value.map_or_else(Vec::new, |word| value_names(word, file));
-            let builder = || {
+            let builder_of = |values: Vec<String>| {
                 TreeBuilder::new(TreeOptions {
                     lanes: flags.lanes,
-                    values: values.clone(),
+                    values,
                     functions: matches!(view, TreeView::Functions | TreeView::Alike),
                     lines: flags.lines,
                     alike: view == TreeView::Alike,
@@ -335,6 +343,7 @@ fn each(
                     calls: (!selection.is_empty()).then(|| selection.clone()),
                 })
             };
+            let builder = || builder_of(values.clone());
             let (mut first, mut second) = (builder(), builder());
             // Calls are selected by rows that come after their steps, to one builder; samples are cheap to
             // add up, and two builders would hold every definition twice.
@@ -345,6 +354,17 @@ fn each(
             } else {
                 recording.lower_beside(&mut first)?
             };
+            // Two recordings that are compared show one value.
+            let is_chosen = value.is_some() || flags.compared || second.saw_samples();
+            if let Some(name) = first.telling_value().filter(|_| !is_chosen) {
+                message!(
+                    "{}: the usual value is zero, this is {}; --value shows another",
+                    input.path(),
+                    printable(&name)
+                );
+                first = builder_of(vec![name]);
+                recording.lower_beside(&mut first)?;
+            }
             name_events(first.definitions(), file, &mut events);
             if let Some(value) = value {
                 there.take(first.definitions(), &values);

@@ -299,3 +299,118 @@ fn events_are_chosen_by_the_filter_language() {
         threads
     );
 }
+
+/// Appends a field of protobuf: a number, or bytes.
+fn put(out: &mut Vec<u8>, field: u8, value: Result<u64, &[u8]>) {
+    let varint = |out: &mut Vec<u8>, mut left: u64| {
+        while left >= 0x80 {
+            out.push(left.to_le_bytes()[0] | 0x80);
+            left >>= 7;
+        }
+        out.push(left.to_le_bytes()[0]);
+    };
+    out.push(field << 3 | if value.is_ok() { 0 } else { 2 });
+    match value {
+        Ok(number) => varint(out, number),
+        Err(bytes) => {
+            varint(out, bytes.len() as u64);
+            out.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// A pprof profile with a sample of one function, of values by their types.
+fn pprof(values: &[(&str, u64)]) -> Vec<u8> {
+    let mut strings = vec!["", "count", "app.work"];
+    let mut out = Vec::new();
+    let (mut sample, mut location, mut line, mut function) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    put(&mut sample, 1, Ok(1));
+    for (name, value) in values {
+        let mut value_type = Vec::new();
+        put(&mut value_type, 1, Ok(strings.len() as u64));
+        put(&mut value_type, 2, Ok(1));
+        strings.push(name);
+        put(&mut out, 1, Err(&value_type));
+        put(&mut sample, 2, Ok(*value));
+    }
+    put(&mut out, 2, Err(&sample));
+    put(&mut line, 1, Ok(1));
+    put(&mut location, 1, Ok(1));
+    put(&mut location, 4, Err(&line));
+    put(&mut out, 4, Err(&location));
+    put(&mut function, 1, Ok(1));
+    put(&mut function, 2, Ok(2));
+    put(&mut out, 5, Err(&function));
+    strings
+        .iter()
+        .for_each(|text| put(&mut out, 6, Err(text.as_bytes())));
+    out
+}
+
+#[test]
+fn what_is_zero_comes_after_what_is_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, values: &[(&str, u64)]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, pprof(values)).expect("a profile");
+        path.to_str().expect("text").to_owned()
+    };
+    // As Datadog's profilers write them: the last value is the usual one, and that of a graphics card.
+    let one = write(
+        "one.pprof",
+        &[("alloc", 7), ("wall-time", 9), ("gpu-time", 0)],
+    );
+    let other = write("other.pprof", &[("lock-hold", 0)]);
+    let last = write("last.pprof", &[("samples", 3)]);
+    let measures = |args: &[&str]| -> Vec<(String, i64)> {
+        let rows = lines(&stdout(&[args, &["--json"]].concat()));
+        let measure = |row: &Value| {
+            let name = row["measure"].as_str().expect("a name").to_owned();
+            (name, row["total"].as_i64().expect("a total"))
+        };
+        rows.iter().map(measure).collect()
+    };
+    let named = |name: &str, total| (name.to_owned(), total);
+    for command in ["top", "tree"] {
+        assert_eq!(measures(&[command, &one]), [named("wall-time", 9)]);
+        // What is asked for is shown, whatever it comes to.
+        assert_eq!(
+            measures(&[command, &one, "--value", "gpu-time"]),
+            [named("gpu-time", 0)]
+        );
+        assert_eq!(measures(&[command, &other]), [named("lock-hold", 0)]);
+        assert_eq!(
+            measures(&[command, &other, &last, &one]),
+            [
+                named("samples", 3),
+                named("wall-time", 9),
+                named("lock-hold", 0)
+            ],
+        );
+    }
+    let table = stdout(&["top", &other, &last]);
+    let (first, second) = (
+        table.find("cpu-samples (samples) of samples"),
+        table.find("lock-hold of samples"),
+    );
+    assert!(first.is_some() && first < second, "{table}");
+    let said = run(&["top", &one]);
+    let said = String::from_utf8_lossy(&said.stderr);
+    assert!(
+        said.contains("the usual value is zero, this is wall-time"),
+        "{said}"
+    );
+    // Pages open with it.
+    for command in ["flame", "report"] {
+        let page = folder.path().join("page.html");
+        let page = page.to_str().expect("text");
+        stdout(&[command, &other, &one, "-o", page, "--force"]);
+        let text = std::fs::read_to_string(page).expect("a page");
+        let (first, second) = (text.find("wall-time"), text.find("lock-hold"));
+        assert!(
+            first.is_some() && second.is_none_or(|second| first < Some(second)),
+            "{command}"
+        );
+    }
+}

@@ -213,16 +213,16 @@ export function ProfilesPage({ address }: { address: Address }): JSX.Element {
   const path =
     view === "compare" ? `/view/diff?${compared(address)}` : `/view/flame?${withValue(scopeOf(address), address)}`;
   const values = useValues(address, captures.answer?.rows ?? []);
-  // The usual value of some profilers is zero almost everywhere: another one says more.
-  const [zero, setZero] = useState("");
-  const other = zero === path && !address.of("value") ? telling(values) : "";
+  // The usual value of some profilers is zero almost everywhere, and another one is drawn: the address says which, also for comparisons.
+  const [drawn, setDrawn] = useState({ path: "", value: "" });
+  const other = drawn.path === path && !address.of("value") ? telling(values, drawn.value) : "";
   useEffect(() => {
     if (other) go(address.with({ value: other }), true);
   }, [other]);
   const start = (section: HTMLElement, life: AbortSignal) => {
     const held = dataOf<Held[]>(section);
     startFlame(section, held, life);
-    if (view === "" && held.every(({ total }) => total === 0)) setZero(path);
+    if (view === "") setDrawn({ path, value: held[0]?.value ?? "" });
   };
   const isDrawn = view === "" || (view === "compare" && isCompared);
   return (

@@ -12,9 +12,6 @@ export interface ValuesOfPart {
   inputs?: ValuesOfPart[];
 }
 
-/** Values that say most, where the usual one is zero. */
-const FIRST = ["cpu-time", "cpu", "wall-time", "wall"];
-
 /** The values of parts, in the order in which they are recorded, summed up. */
 export function sums(parts: readonly ValuesOfPart[]): ValueSum[] {
   const found = new Map<string, ValueSum>();
@@ -28,9 +25,8 @@ export function sums(parts: readonly ValuesOfPart[]): ValueSum[] {
   return [...found.values()];
 }
 
-/** The value to show where the usual one is zero; empty where all are. */
-export function telling(values: readonly ValueSum[]): string {
-  const some = values.filter(({ total }) => total !== 0);
-  const first = FIRST.find((name) => some.some((value) => value.name === name));
-  return first ?? some[0]?.name ?? "";
+/** The value that is drawn, where the address should name it: some are zero, and the usual one may be, in whose place another is drawn. */
+export function telling(values: readonly ValueSum[], drawn: string): string {
+  const isKnown = values.some(({ name, total }) => name === drawn && total !== 0);
+  return isKnown && values.some(({ total }) => total === 0) ? drawn : "";
 }

@@ -155,6 +155,15 @@ impl TreeBuilder {
         self.columns.any()
     }
 
+    /// Returns the name of a value that is not zero, if nothing but samples has come and all values shown of them are.
+    #[must_use]
+    pub fn telling_value(&self) -> Option<String> {
+        match self.spans_seen {
+            true => None,
+            false => self.columns.telling(&self.tables),
+        }
+    }
+
     /// Returns how many samples passed a filter, and how many it refused.
     #[must_use]
     pub fn chosen_samples(&self) -> (u64, u64) {

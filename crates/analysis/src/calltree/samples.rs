@@ -51,13 +51,52 @@ pub(super) struct SampleColumns {
     early: Vec<SampleBatch>,
     paths: Vec<OfProfile>,
     alike: bool,
+    zeros: HashMap<ProfileId, ZeroColumn, RandomState>,
 }
 
 #[derive(Debug)]
 struct OfProfile {
     profile: ProfileId,
+    /// The column shown.
+    at: usize,
     /// None where the profile lacks the value asked for.
     sums: Option<FunctionSums>,
+}
+
+/// Names of values that say most, where the usual one is zero.
+const TELLING: [&str; 4] = ["cpu-time", "cpu", "wall-time", "wall"];
+
+/// A column that has been zero so far, and which others have not.
+#[derive(Debug)]
+struct ZeroColumn {
+    is_zero: bool,
+    others: Vec<bool>,
+}
+
+impl Default for ZeroColumn {
+    fn default() -> Self {
+        Self {
+            is_zero: true,
+            others: Vec::new(),
+        }
+    }
+}
+
+impl ZeroColumn {
+    /// Looks at the values of samples, while those of the column at `at` are all zero.
+    fn see<'v>(&mut self, at: usize, mut samples: impl Iterator<Item = &'v [i64]>) {
+        if !self.is_zero {
+            return;
+        }
+        self.is_zero = samples.all(|values| {
+            self.others
+                .resize(values.len().max(self.others.len()), false);
+            for (seen, &value) in self.others.iter_mut().zip(values) {
+                *seen |= value != 0;
+            }
+            values.get(at).is_none_or(|&value| value == 0)
+        });
+    }
 }
 
 impl SampleColumns {
@@ -83,10 +122,19 @@ impl SampleColumns {
             let sums = columns.first().map(|column| {
                 FunctionSums::new(measure(tables, &column.value_type), column.at, self.alike)
             });
-            let profile = batch.profile;
-            self.paths.push(OfProfile { profile, sums });
+            self.paths.push(OfProfile {
+                profile: batch.profile,
+                at: columns.first().map_or(0, |column| column.at),
+                sums,
+            });
             self.paths.len() - 1
         });
+        if self.wanted.is_empty()
+            && let Some(of) = self.paths.get(at)
+        {
+            let zero = self.zeros.entry(batch.profile).or_default();
+            zero.see(of.at, batch.iter().map(|(_, values)| values));
+        }
         if let Some(sums) = self.paths.get_mut(at).and_then(|of| of.sums.as_mut()) {
             sums.take(tables, batch);
         }
@@ -111,6 +159,12 @@ impl SampleColumns {
         let base = base_rows(tables, &batch);
         let columns = self.columns.get_mut(&batch.profile);
         let columns = columns.map(Vec::as_mut_slice).unwrap_or_default();
+        if self.wanted.is_empty()
+            && let Some(shown) = columns.first()
+        {
+            let zero = self.zeros.entry(batch.profile).or_default();
+            zero.see(shown.at, (0..batch.len()).map(|row| batch.values(row)));
+        }
         for column in &mut *columns {
             column.take_base(&batch, &base);
         }
@@ -125,6 +179,28 @@ impl SampleColumns {
         for column in columns {
             column.take_groups(&batch, &groups);
         }
+    }
+
+    /// Returns the name of a value that is not zero, if all that are shown are.
+    pub fn telling(&self, tables: &Recording) -> Option<String> {
+        if self.zeros.values().any(|zero| !zero.is_zero) {
+            return None;
+        }
+        let mut profiles: Vec<_> = self.zeros.iter().collect();
+        profiles.sort_unstable_by_key(|(profile, _)| **profile);
+        let names = profiles.into_iter().flat_map(|(&profile, zero)| {
+            let types = tables.profile(profile).into_iter();
+            let types = types.flat_map(|profile| &profile.value_types);
+            let some = types.zip(&zero.others).filter(|(_, is_some)| **is_some);
+            some.filter_map(|(&id, _)| Some(tables.text(tables.value_type(id)?.name).into_owned()))
+        });
+        let names: Vec<String> = names.collect();
+        let first = TELLING
+            .iter()
+            .find(|name| names.iter().any(|one| one == *name));
+        first
+            .map(|name| (*name).to_owned())
+            .or(names.into_iter().next())
     }
 
     /// Chooses the column ([`Recording::shown_column`]).
