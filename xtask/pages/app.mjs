@@ -126,10 +126,63 @@ const sorting = () => serve(async ({ cdt, origin }) => {
   promise('its next page', times.next, 100);
 });
 
+/** A trace of TPTP's agent with objects, collections and monitors of a shop. */
+function heap() {
+  const classes = [
+    ['com/acme/shop/order/OrderLine', 48], ['com/acme/shop/order/Order', 96], ['com/acme/shop/catalog/Product', 64],
+    ['com/acme/shop/catalog/PriceCache$Entry', 40], ['com/acme/shop/session/Basket', 72], ['com/acme/shop/session/Session', 136],
+    ['java/util/HashMap$Node', 32], ['java/lang/String', 24], ['[B', 152], ['java/math/BigDecimal', 40], ['java/time/Instant', 24],
+    ['com/acme/shop/voucher/VoucherPolicy', 56],
+  ];
+  const start = 1773463907;
+  const at = (ms) => `time="${start + Math.floor(ms / 1000)}.${String(Math.floor(ms % 1000)).padStart(3, '0')}000000"`;
+  const lines = [];
+  const threads = ['http-nio-8080-exec-1', 'http-nio-8080-exec-2', 'http-nio-8080-exec-3', 'price-refresh'];
+  threads.forEach((name, thread) => lines.push(`<threadStart threadId="${thread + 1}" ${at(0)} threadName="${name}" groupName="main" parentName="system"/>`));
+  classes.forEach(([name], id) => lines.push(`<classDef name="${name}" classId="${id + 1}" ${at(1)} threadIdRef="1"/>`));
+  const monitors = [['com/acme/shop/catalog/PriceCache', 9001], ['com/acme/shop/session/SessionStore', 9002], ['org/postgresql/core/QueryExecutor', 9003]];
+  monitors.forEach(([name, object], number) => {
+    lines.push(`<classDef name="${name}" classId="${90 + number}" ${at(1)} threadIdRef="1"/>`);
+    lines.push(`<objAlloc threadIdRef="1" ${at(2)} isArray="0" objId="${object}" size="64" classIdRef="${90 + number}"/>`);
+  });
+  const live = [];
+  let next = 1;
+  for (let round = 0; round < 12; round++) {
+    const from = 10 + round * 2500;
+    for (let n = 0; n < 600; n++) {
+      const kind = (n * n + round * 7) % classes.length;
+      lines.push(`<objAlloc threadIdRef="${n % 4 + 1}" ${at(from + n * 3)} isArray="${classes[kind][0] === '[B' ? 1 : 0}" objId="${next}" size="${classes[kind][1]}" classIdRef="${kind + 1}"/>`);
+      live.push([next++, kind]);
+    }
+    monitors.forEach(([, object], number) => {
+      for (let n = 0; n <= 3 - number; n++) {
+        const since = from + 1850 + n * 120 + number * 9;
+        const thread = (n + round + number) % 3 + 1;
+        const where = `<annotation name="stack" method="${['com/acme/shop/catalog/PriceCache.get', 'com/acme/shop/session/SessionStore.touch', 'org/postgresql/core/QueryExecutor.execute'][number]}" line="${61 + number * 20}"/>`;
+        lines.push(`<monContendedEnter threadIdRef="${thread}" ${at(since)} objIdRef="${object}" threadOwner="${(thread + round) % 4 + 1}">${where}</monContendedEnter>`);
+        lines.push(`<monContendedEntered threadIdRef="${thread}" ${at(since + 12 + round * 3 + n * 17 - number * 2)} objIdRef="${object}">${where}</monContendedEntered>`);
+      }
+    });
+    lines.push(`<gcStart ${at(from + 2400)}/>`);
+    // The cache and what sessions hold stay; most of the rest goes.
+    const gone = live.filter(([id, kind]) => ![3, 5].includes(kind) && id % 9 !== 0);
+    gone.forEach(([id]) => lines.push(`<objFree ${at(from + 2402)} objIdRef="${id}"/>`));
+    live.splice(0, live.length, ...live.filter((one) => !gone.includes(one)));
+    lines.push(`<gcFinish ${at(from + 2404 + round % 5 * 6)}/>`);
+  }
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<TRACE>\n${lines.join('\n')}\n</TRACE>\n`;
+}
+
 /** The pages of a collector that holds the shop alone, light and dark, wide and on a phone. */
 async function pictures(folder) {
   await serve(async ({ cdt, origin, data }) => {
     traceloom('send', SHOP, '--to', cdt, '--service', 'shop-backend');
+    // Only Memory & locks is of objects and monitors: its pages choose the capture.
+    const memory = async () => {
+      writeFileSync(file('heap.trcxml'), heap());
+      traceloom('push', file('heap.trcxml'), '--to', origin);
+      return json('captures', 'ls', data, '--json').at(-1).id;
+    };
     const rows = json('calls', data, '--json', '--sort=-duration');
     const most = rows.toSorted((a, b) => b.calls - a.calls)[0];
     const pages = [
@@ -141,18 +194,28 @@ async function pictures(folder) {
       ['captures', `/captures/${most.capture.id}`, 'pre.hex'],
       ['settings', '/settings', 'h1'],
     ];
-    for (const [width, height] of [[1440, 900], [390, 844]]) {
-      for (const colorScheme of ['light', 'dark']) {
-        await browse(async (page) => {
-          for (const [name, address, what] of pages) {
-            await page.goto(origin + address);
-            await page.locator(what).first().waitFor();
-            await page.waitForLoadState('networkidle');
-            await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`) });
-          }
-        }, { origin, colorScheme, viewport: { width, height }, hasTouch: width < 500 });
+    const objects = [
+      ['memory', (id) => `/memory?capture=${id}`, '[role=tabpanel][aria-busy=false] table'],
+      ['locks', (id) => `/memory?capture=${id}&tab=monitors`, '[role=tabpanel][aria-busy=false] table'],
+      ['gc', (id) => `/memory?capture=${id}&tab=gc`, '[role=tabpanel][aria-busy=false] table'],
+    ];
+    const taken = async (pages) => {
+      for (const [width, height] of [[1440, 900], [390, 844]]) {
+        for (const colorScheme of ['light', 'dark']) {
+          await browse(async (page) => {
+            for (const [name, address, what] of pages) {
+              await page.goto(origin + address);
+              await page.locator(what).first().waitFor();
+              await page.waitForLoadState('networkidle');
+              await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`) });
+            }
+          }, { origin, colorScheme, viewport: { width, height }, hasTouch: width < 500 });
+        }
       }
-    }
+    };
+    await taken(pages);
+    const id = await memory();
+    await taken(objects.map(([name, address, what]) => [name, address(id), what]));
   }, '--keep-days', '14');
 }
 const folder = process.env.TRACELOOM_PICTURES;
