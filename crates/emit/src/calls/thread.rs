@@ -132,9 +132,7 @@ impl ThreadRecorder {
         }
         let number = self.enter(times.start, name);
         for &(name, value) in attributes {
-            self.with_open(number, |call| {
-                call.is_cut |= put::put_attribute(&mut call.bytes, name, value);
-            });
+            self.put(number, |bytes| put::put_attribute(bytes, name, value));
         }
         self.exit(number, times.end);
     }
@@ -214,20 +212,28 @@ impl ThreadRecorder {
         }
     }
 
-    /// Calls `with` with an open call.
-    fn with_open<T>(&self, number: u64, with: impl FnOnce(&mut OpenCall) -> T) -> Option<T> {
+    /// Adds attributes to an open call. `put` returns `true` if it cut something. What makes a call larger than half a buffer is left
+    /// out, so that a call that never ends takes no memory without end.
+    fn put(&self, number: u64, put: impl FnOnce(&mut Vec<u8>) -> bool) {
         let mut open = self.open.borrow_mut();
         let depth = open.depth;
         let calls = open.calls[..depth].iter_mut();
-        let call = calls.rev().find(|call| call.number == number)?;
-        Some(with(call))
+        let Some(call) = calls.rev().find(|call| call.number == number) else {
+            return;
+        };
+        let size = call.bytes.len();
+        call.is_cut |= put(&mut call.bytes);
+        if call.bytes.len() > self.recorder.shared.options.buffer / 2 {
+            call.bytes.truncate(size);
+            call.is_cut = true;
+        }
     }
 
     /// Adds attributes that are encoded already.
     pub(crate) fn add(&self, number: u64, attributes: &[u8], is_cut: bool) {
-        self.with_open(number, |call| {
-            call.bytes.extend_from_slice(attributes);
-            call.is_cut |= is_cut;
+        self.put(number, |bytes| {
+            bytes.extend_from_slice(attributes);
+            is_cut
         });
     }
 
@@ -302,9 +308,8 @@ impl CallGuard<'_> {
     /// Adds an attribute. One of the same name stays beside it.
     pub fn set<'v>(&mut self, name: &str, value: impl Into<Value<'v>>) {
         let value = value.into();
-        self.thread.with_open(self.number, |call| {
-            call.is_cut |= put::put_attribute(&mut call.bytes, name, value);
-        });
+        self.thread
+            .put(self.number, |bytes| put::put_attribute(bytes, name, value));
     }
 
     /// Adds a text attribute without making a `String` of it.
