@@ -9,7 +9,7 @@ use std::path::Path;
 use collected::http::{Answer, ask, captures, request};
 use collected::profiles::gzip;
 use collected::{Collector, eventually, run, stdout, text};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const PROFILES: &str = "POST /v1development/profiles";
 const TRACES: &str = "POST /v1/traces";
@@ -383,22 +383,70 @@ fn profiles_of_1_9_and_of_the_newest_version_are_the_same() {
     let mut older = newest.clone();
     as_of_1_9(&mut older, &[1, 2, 2, 2]);
     assert_ne!(older, newest);
-    let expected = top(&file(scratch.path(), "newest", &newest));
+    let path = file(scratch.path(), "newest", &newest);
+    let expected = top(&path);
     assert!(expected.lines().count() > 2);
-    for (name, message) in [("newest-data", &newest), ("older-data", &older)] {
+    // Names of fields are alike in both versions, and with them their JSON.
+    let json = scratch.path().join("newest.json");
+    stdout(&["convert", &path, "-o", text(&json), "--to", "otlp-profiles-json"]);
+    let json = std::fs::read(json).expect("JSON");
+    for (name, kind, message) in [
+        ("newest-data", PROTOBUF, &newest),
+        ("older-data", PROTOBUF, &older),
+        ("json-data", JSON, &json),
+    ] {
         let data = scratch.path().join(name);
         let collector = Collector::start(&data, &[]);
         for compressed in [false, true] {
             let (headers, body) = match compressed {
-                true => (
-                    format!("{PROTOBUF}Content-Encoding: gzip\r\n"),
-                    gzip(message),
-                ),
-                false => (PROTOBUF.to_owned(), message.clone()),
+                true => (format!("{kind}Content-Encoding: gzip\r\n"), gzip(message)),
+                false => (kind.to_owned(), message.clone()),
             };
             let answer = post(&collector, PROFILES, &headers, &body);
             assert_eq!(answer.status, 200, "{}", answer.body);
         }
         assert_eq!(top(text(&data)), expected, "{name}");
     }
+}
+
+#[test]
+fn signals_of_one_service_are_captures_of_their_own() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let collector = Collector::start(&data, &[]);
+    let resource = json!({"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]});
+    let spans = |name: &str| {
+        json!({"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": [{
+            "traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174", "name": name,
+            "startTimeUnixNano": "1544712660000000000", "endTimeUnixNano": "1544712661000000000",
+        }]}]}]})
+    };
+    let profile = |value: &str| {
+        json!({
+            "resourceProfiles": [{"resource": resource, "scopeProfiles": [{"profiles": [{
+                "sampleType": {"typeStrindex": 1, "unitStrindex": 2},
+                "samples": [{"stackIndex": 1, "values": [value]}],
+            }]}]}],
+            "dictionary": {
+                "mappingTable": [{}], "linkTable": [{}], "attributeTable": [{}],
+                "locationTable": [{}, {"lines": [{"functionIndex": 1}]}],
+                "functionTable": [{}, {"nameStrindex": 3}],
+                "stringTable": ["", "cpu", "nanoseconds", "buy"],
+                "stackTable": [{}, {"locationIndices": [1]}],
+            },
+        })
+    };
+    let messages = [
+        (TRACES, spans("buy")),
+        (PROFILES, profile("5")),
+        (PROFILES, profile("7")),
+        (TRACES, spans("pay")),
+    ];
+    for (line, message) in messages {
+        let answer = post(&collector, line, JSON, message.to_string().as_bytes());
+        assert_eq!(answer.status, 200, "{}", answer.body);
+    }
+    let captures = captures(&data);
+    let services = captures.iter().map(|capture| &capture["service"]);
+    assert!(services.eq(["shop", "shop"]), "{captures:?}");
 }
