@@ -25,8 +25,10 @@ use crate::Chunk;
 const NESTED: usize = 64;
 /// Inline causes that are followed.
 const CAUSES: usize = 256;
-/// Bytes that a definition takes beside its text.
-const ENTRY: usize = 64;
+/// Bytes that a text takes beside its own: its place in a table that is half full, and what an allocation adds.
+const TEXT: usize = 2 * size_of::<(u64, Box<[u8]>)>() + 16;
+/// Bytes that a method takes: its place in a table that is half full.
+const METHOD: usize = 2 * size_of::<(i64, Method)>();
 
 /// Why a post is not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,8 +63,8 @@ impl AgentSymbols {
     pub fn size_of(body: &[u8], limits: &Limits) -> Result<usize, PostFault> {
         let mut size = Definitions {
             take: |definition: Definition<'_>| match definition {
-                Definition::Text(_, text, _) => text.len() + ENTRY,
-                Definition::Method(_) => ENTRY,
+                Definition::Text(_, text, _) => text.len() + TEXT,
+                Definition::Method(_) => METHOD,
             },
             total: 0,
             is_malformed: false,
@@ -82,7 +84,7 @@ impl AgentSymbols {
                     Definition::Text(id, text, last_wins) => self.define_text(id, text, last_wins),
                     Definition::Method(method) => {
                         if self.methods.insert(method.id, method).is_none() {
-                            self.n_bytes += ENTRY;
+                            self.n_bytes += METHOD;
                         }
                     }
                 }
@@ -98,7 +100,7 @@ impl AgentSymbols {
         match self.texts.entry(id) {
             Entry::Vacant(vacant) => {
                 vacant.insert(text.into());
-                self.n_bytes += text.len() + ENTRY;
+                self.n_bytes += text.len() + TEXT;
             }
             Entry::Occupied(mut known) if last_wins => {
                 self.n_bytes = self.n_bytes - known.get().len() + text.len();
