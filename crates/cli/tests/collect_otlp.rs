@@ -383,18 +383,16 @@ fn profiles_of_1_9_and_of_the_newest_version_are_the_same() {
     let mut older = newest.clone();
     as_of_1_9(&mut older, &[1, 2, 2, 2]);
     assert_ne!(older, newest);
-    let path = file(scratch.path(), "newest", &newest);
-    let expected = top(&path);
-    assert!(expected.lines().count() > 2);
+    let expected = top(&file(scratch.path(), "newest", &newest));
     // Names of fields are alike in both versions, and with them their JSON.
-    let json = scratch.path().join("newest.json");
-    stdout(&["convert", &path, "-o", text(&json), "--to", "otlp-profiles-json"]);
-    let json = std::fs::read(json).expect("JSON");
-    for (name, kind, message) in [
-        ("newest-data", PROTOBUF, &newest),
-        ("older-data", PROTOBUF, &older),
-        ("json-data", JSON, &json),
+    let json = traceloom_samples::bytes("otlp-profiles-json", 3, 20_000);
+    let expected_of_json = top(&file(scratch.path(), "newest.json", &json));
+    for (name, kind, message, expected) in [
+        ("newest-data", PROTOBUF, &newest, &expected),
+        ("older-data", PROTOBUF, &older, &expected),
+        ("json-data", JSON, &json, &expected_of_json),
     ] {
+        assert!(expected.lines().count() > 2, "{name}: {expected}");
         let data = scratch.path().join(name);
         let collector = Collector::start(&data, &[]);
         for compressed in [false, true] {
@@ -405,7 +403,7 @@ fn profiles_of_1_9_and_of_the_newest_version_are_the_same() {
             let answer = post(&collector, PROFILES, &headers, &body);
             assert_eq!(answer.status, 200, "{}", answer.body);
         }
-        assert_eq!(top(text(&data)), expected, "{name}");
+        assert_eq!(top(text(&data)), *expected, "{name}");
     }
 }
 
@@ -414,7 +412,8 @@ fn signals_of_one_service_are_captures_of_their_own() {
     let scratch = tempfile::tempdir().expect("a folder");
     let data = scratch.path().join("data");
     let collector = Collector::start(&data, &[]);
-    let resource = json!({"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]});
+    let resource =
+        json!({"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]});
     let spans = |name: &str| {
         json!({"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": [{
             "traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174", "name": name,
