@@ -4,15 +4,15 @@ mod print;
 mod summary;
 mod value_totals;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
 
 use clap::Args;
 use serde_json::json;
 use traceloom_formats::datakit::EventKind;
-use traceloom_formats::{Record, RecordSink, Source as _};
+use traceloom_formats::{Record, RecordSink, RecordingSummary, Source as _};
 use traceloom_input::{Input, lower};
-use traceloom_model::{Flow, Level, Note, Notes, PartId, StringId, Unit};
+use traceloom_model::{Flow, Level, Note, Notes, PartId, Sink as _, StringId, Unit};
 
 use self::print::print;
 use self::value_totals::ValueTotals;
@@ -147,7 +147,34 @@ pub(crate) struct PartSummary {
     spans: bool,
     /// It has events.
     events: bool,
+    /// Its format summed it up, with the values of its samples.
+    is_summed_up: bool,
     strict: bool,
+}
+
+impl PartSummary {
+    /// Takes what a format summed up of the part called `file`.
+    fn of(summary: RecordingSummary, file: &str, common: &Common) -> Self {
+        let mut totals = ValueTotals::default();
+        let _ = totals.define(summary.definitions);
+        let sums = summary.values.iter();
+        totals.sums = sums
+            .map(|sum| ((sum.profile, sum.column), (sum.samples, sum.total)))
+            .collect();
+        Self {
+            records: RecordCounts {
+                counts: summary.records.into_iter().collect(),
+                last: 0,
+            },
+            decoded: summary.bytes,
+            time: summary.time,
+            values: totals.values(file),
+            events: summary.events,
+            is_summed_up: true,
+            strict: common.strict,
+            ..Self::default()
+        }
+    }
 }
 
 /// How many records of each kind there are.
@@ -279,8 +306,12 @@ impl RecordSink for PartSummary {
 /// Reads every part once.
 pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<PartSummary>> {
     let mut all = Vec::new();
+    let mut summed = summed_up(input, common)?;
     for at in 0..input.parts().len() {
-        let facts = gather_part(input, at, common)?;
+        let facts = match summed.remove(&at) {
+            Some(facts) => facts,
+            None => gather_part(input, at, common)?,
+        };
         let stopped = facts.stopped;
         all.push(facts);
         if stopped {
@@ -291,6 +322,9 @@ pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<PartS
         let Some((first, _)) = document.members().next() else {
             continue;
         };
+        if all.get(first).is_some_and(|facts| facts.is_summed_up) {
+            continue;
+        }
         let mut totals = ValueTotals::default();
         let options = common.lower_options()?;
         lower(&document, &options, &mut totals)?;
@@ -307,6 +341,30 @@ pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<PartS
         }
     }
     Ok(all)
+}
+
+/// Sums up, by the numbers of their parts, the recordings whose formats can do that in one pass.
+fn summed_up(input: &Input, common: &Common) -> anyhow::Result<HashMap<usize, PartSummary>> {
+    let mut summed = HashMap::new();
+    for document in input.documents() {
+        let summarise = document.format().and_then(|format| format.summarise);
+        let (Some(summarise), Some((at, part))) = (summarise, document.members().next()) else {
+            continue;
+        };
+        // What has to be decompressed is decompressed once for each pass that opens it.
+        if document.seekable_size().is_none() {
+            continue;
+        }
+        if let Some(summary) = summarise(&document, &common.limits()?)? {
+            let mut facts = PartSummary::of(summary, &part.part.name, common);
+            facts.notes.part(PartId::nth(at));
+            for note in input.notes(at) {
+                let _ = facts.note(note);
+            }
+            summed.insert(at, facts);
+        }
+    }
+    Ok(summed)
 }
 
 /// Reads the records of one part.

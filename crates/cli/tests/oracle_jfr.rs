@@ -142,6 +142,35 @@ fn chunks(bytes: &[u8]) -> Vec<(i128, i128)> {
     chunks
 }
 
+/// A recording is summed up in one pass where that can begin anywhere, and read and lowered where it is compressed.
+#[test]
+fn totals_are_those_of_the_compressed_recording() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let others = ["dk_prof.jfr"];
+    for name in RECORDINGS.iter().chain(&others) {
+        let Some(path) = recording(name, folder.path()) else {
+            return;
+        };
+        let keep = Command::new("gzip").args(["-k", "-f"]).arg(&path).status();
+        assert!(keep.is_ok_and(|status| status.success()), "gzip {name}");
+        let mut packed = path.clone().into_os_string();
+        packed.push(".gz");
+        let of = |path: &Path| {
+            let info = info(path);
+            let keys = [
+                "format",
+                "decoded_bytes",
+                "records",
+                "time",
+                "values",
+                "notes",
+            ];
+            keys.map(|key| info[key].clone())
+        };
+        assert_eq!(of(&path), of(Path::new(&packed)), "{name}");
+    }
+}
+
 #[test]
 fn events_are_those_of_the_jdk() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,9 +1,10 @@
 //! What a format offers, as plain function pointers.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
-use traceloom_model::{Capabilities, Limits, Sink, Timestamp};
+use traceloom_model::{Capabilities, Definitions, Limits, ProfileId, Sink, Timestamp};
 
 use crate::{Confidence, Error, Fork, Output, Part, Probe, Pull, Source, Target};
 
@@ -31,6 +32,8 @@ pub struct Format {
     pub lower: Option<Lower>,
     /// Cuts a part into pieces that lower by themselves, for several threads.
     pub split: Option<Split>,
+    /// Sums a recording up in one pass, for `info`.
+    pub summarise: Option<Summarise>,
     /// Writes the model.
     pub raise: Option<Raise>,
     /// What a writer of this format can hold.
@@ -51,6 +54,7 @@ impl Format {
         set: None,
         lower: None,
         split: None,
+        summarise: None,
         raise: None,
         holds: Capabilities::NONE,
     };
@@ -101,6 +105,12 @@ pub type Lower = fn(&dyn Source, &LowerOptions, &mut dyn Sink) -> Result<(), Err
 /// [`LowerOptions::whole`], into a [`traceloom_model::Join`] gives what lowering the part gives.
 pub type Split = fn(&dyn Source, part: usize, &Limits) -> Result<Option<Pieces>, Error>;
 
+/// Sums a recording up in one pass over windows of it; none where anything in it is out of order, which reading it
+/// notes.
+///
+/// What it says is what reading every record and lowering them says.
+pub type Summarise = fn(&dyn Source, &Limits) -> Result<Option<RecordingSummary>, Error>;
+
 /// Builds a target that writes this format.
 pub type Raise =
     for<'o> fn(&RaiseOptions, &'o mut dyn Output) -> Result<Box<dyn Target + 'o>, Error>;
@@ -140,6 +150,36 @@ pub struct Whole {
     pub duration: i64,
     /// What the format decided from all pieces, in a code of its own; 0 when there is nothing to decide.
     pub choice: u32,
+}
+
+/// The totals of a recording in which nothing is out of order.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct RecordingSummary {
+    /// The number of records of each kind.
+    pub records: BTreeMap<String, u64>,
+    /// The length of its decoded bytes.
+    pub bytes: u64,
+    /// The times that records cover, in nanoseconds since 1970.
+    pub time: Option<(i64, i64)>,
+    /// The rows that the totals of values refer to, resources, and the types of its events.
+    pub definitions: Definitions,
+    /// Totals of the values of samples.
+    pub values: Vec<ColumnTotal>,
+    /// It has events that are more than samples.
+    pub events: bool,
+}
+
+/// The total of one column of the samples of a profile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ColumnTotal {
+    /// The profile.
+    pub profile: ProfileId,
+    /// Number of the column.
+    pub column: usize,
+    /// The number of samples.
+    pub samples: u64,
+    /// The sum of their values.
+    pub total: i128,
 }
 
 /// What a lowering is asked for besides its source.

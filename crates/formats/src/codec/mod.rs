@@ -24,8 +24,8 @@ pub(crate) use counted_notes::CountedNotes;
 pub use error::{Error, ErrorKind};
 pub(crate) use flat_tables::TABLES_HOLD;
 pub use format::{
-    Format, Lower, LowerOptions, Member, Members, OpenReader, Pieces, Raise, RaiseOptions, Set,
-    Split, Whole,
+    ColumnTotal, Format, Lower, LowerOptions, Member, Members, OpenReader, Pieces, Raise,
+    RaiseOptions, RecordingSummary, Set, Split, Summarise, Whole,
 };
 pub use native::{Change, NativeConvert};
 pub use note::{damage, info, warn};

@@ -63,6 +63,7 @@ pub const FORMAT: Format = Format {
     reader: Some(|limits| Box::new(Reader::new(limits))),
     lower: Some(lower::lower),
     split: Some(split::split),
+    summarise: Some(lower::summarise),
     ..Format::BASE
 };
 

@@ -184,26 +184,63 @@ impl Pools {
         most: u64,
         wanted: &dyn Fn(usize) -> bool,
     ) -> bool {
-        for pool in checkpoint.pools().filter(|pool| wanted(pool.type_index)) {
-            if self.by_type.len() <= pool.type_index {
-                self.by_type
-                    .resize_with(pool.type_index + 1, HashMap::default);
+        checkpoint
+            .pools()
+            .filter(|pool| wanted(pool.type_index))
+            .all(|pool| {
+                let mut scan = body;
+                scan.seek(pool.entries.start);
+                self.add_pool(rules, scan, base, pool, most)
+            })
+    }
+
+    /// Adds constants as [`Self::add`] does, from copies of their bytes at the end of `kept`.
+    pub(super) fn keep(
+        &mut self,
+        rules: &DecodingRules<'_>,
+        body: Scan<'_>,
+        checkpoint: &Checkpoint,
+        most: u64,
+        wanted: &dyn Fn(usize) -> bool,
+        kept: &mut Vec<u8>,
+    ) -> bool {
+        checkpoint
+            .pools()
+            .filter(|pool| wanted(pool.type_index))
+            .all(|pool| {
+                let bytes = body.between(pool.entries.start, pool.entries.end);
+                let base = kept.len();
+                kept.extend_from_slice(bytes);
+                let scan = Scan::new(bytes, body.compressed);
+                self.add_pool(rules, scan, base, pool, most)
+            })
+    }
+
+    /// Adds the entries of a pool, which `scan` is at; its beginning is at `base`.
+    fn add_pool(
+        &mut self,
+        rules: &DecodingRules<'_>,
+        mut scan: Scan<'_>,
+        base: usize,
+        pool: &PoolSegment,
+        most: u64,
+    ) -> bool {
+        if self.by_type.len() <= pool.type_index {
+            self.by_type
+                .resize_with(pool.type_index + 1, HashMap::default);
+        }
+        let Some(map) = self.by_type.get_mut(pool.type_index) else {
+            return true;
+        };
+        for _ in 0..pool.count {
+            let Ok(key) = scan.long() else { break };
+            if self.entries >= most {
+                return false;
             }
-            let Some(map) = self.by_type.get_mut(pool.type_index) else {
-                continue;
-            };
-            let mut scan = body;
-            scan.seek(pool.entries.start);
-            for _ in 0..pool.count {
-                let Ok(key) = scan.long() else { break };
-                if self.entries >= most {
-                    return false;
-                }
-                self.entries += 1;
-                map.insert(key, base + scan.at());
-                if entry(rules, &mut scan, pool.type_index, &mut SkippedValues).is_err() {
-                    break;
-                }
+            self.entries += 1;
+            map.insert(key, base + scan.at());
+            if entry(rules, &mut scan, pool.type_index, &mut SkippedValues).is_err() {
+                break;
             }
         }
         true

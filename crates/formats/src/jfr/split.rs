@@ -91,7 +91,7 @@ struct ChunkMetadata {
 }
 
 /// A part seen through windows at rising offsets.
-struct PartView<'s> {
+pub(super) struct PartView<'s> {
     source: &'s dyn Source,
     part: usize,
     pull: Option<Box<dyn Pull + 's>>,
@@ -100,7 +100,7 @@ struct PartView<'s> {
 }
 
 impl<'s> PartView<'s> {
-    fn new(source: &'s dyn Source, part: usize) -> Self {
+    pub(super) fn new(source: &'s dyn Source, part: usize) -> Self {
         Self {
             source,
             part,
@@ -125,13 +125,27 @@ impl<'s> PartView<'s> {
         self.pull.insert(pull).pull(0, need)
     }
 
-    /// Reads what a chunk's metadata says; none when it cannot be read where the header says it is.
     fn facts(
         &mut self,
         start: u64,
         header: &Header,
         limits: &Limits,
     ) -> Result<Option<ChunkMetadata>, Error> {
+        self.metadata(start, header, limits, |metadata| {
+            let mut strings = metadata.strings.iter();
+            let endpoints = strings.any(|string| string.text().as_deref() == Some(ENDPOINT));
+            ChunkMetadata { endpoints }
+        })
+    }
+
+    /// Reads a chunk's metadata; none when it cannot be read where the header says it is.
+    pub(super) fn metadata<T>(
+        &mut self,
+        start: u64,
+        header: &Header,
+        limits: &Limits,
+        take: impl FnOnce(&MetadataEvent<'_>) -> T,
+    ) -> Result<Option<T>, Error> {
         let inside = HEADER as u64..header.chunk_size;
         if !inside.contains(&header.metadata_offset) {
             return Ok(None);
@@ -158,9 +172,7 @@ impl<'s> PartView<'s> {
         let Ok(metadata) = MetadataEvent::read(&mut scan, limits, &mut SkippedValues) else {
             return Ok(None);
         };
-        let mut strings = metadata.strings.iter();
-        let endpoints = strings.any(|string| string.text().as_deref() == Some(ENDPOINT));
-        Ok((scan.left() == 0).then_some(ChunkMetadata { endpoints }))
+        Ok((scan.left() == 0).then(|| take(&metadata)))
     }
 
     /// Returns true if a chunk begins at or after `from`.

@@ -7,7 +7,7 @@ use traceloom_model::{Attribute, AttributeKey, Resource, StringId, Tables, Value
 use super::super::schema::FieldSchema;
 use super::super::value::DecodedValue;
 use super::constants::Constants;
-use super::profiles::{AllocSource, Rule};
+use super::profiles::{AllocSource, Rule, Subject};
 
 /// Nanoseconds between two samples where nobody says (`datakit/SPEC.md` §3.11).
 pub(super) const INTERVAL: i64 = 10_000_000;
@@ -160,6 +160,28 @@ impl ChunkLookahead {
     pub(super) fn admits(&self, rule: Rule) -> bool {
         rule.alloc_source()
             .is_none_or(|source| source == self.alloc)
+    }
+
+    /// Returns the nanoseconds that a sample of a clock stands for.
+    pub(super) fn interval(&self, subject: Subject) -> i64 {
+        match subject {
+            Subject::Wall => self.wall,
+            _ => self.cpu,
+        }
+    }
+
+    /// Returns what an execution sample is of, and the nanoseconds it stands for; `on_cpu` is what the thread's
+    /// state says.
+    pub(super) fn execution(&self, native: bool, on_cpu: Option<bool>) -> (Subject, i64) {
+        if native {
+            return (Subject::Native, self.native);
+        }
+        let on_cpu = on_cpu.unwrap_or(!self.has_wall);
+        match (on_cpu, self.counted) {
+            (true, Some(name)) => (Subject::Counted(name), self.cpu),
+            (true, None) => (Subject::Cpu, self.cpu),
+            (false, _) => (Subject::Wall, self.wall),
+        }
     }
 
     /// Draws conclusions from the settings, once all of a chunk's are known.

@@ -1,6 +1,8 @@
 //! Recordings to the model: every event as a typed event, and what profilers emit as samples too.
 
+mod amounts;
 mod chunk_pools;
+mod chunk_summary;
 mod constants;
 mod context;
 mod frames;
@@ -8,11 +10,13 @@ mod memo;
 mod plan;
 mod profiles;
 mod sampling;
+mod summary;
 mod survey;
 mod texts;
 mod values;
 
 pub(super) use profiles::AllocSource;
+pub(super) use summary::summarise;
 pub(super) use survey::choose;
 pub(super) use texts::ChunkConstants;
 
@@ -268,7 +272,7 @@ impl<'s> Lowering<'s> {
                     if let (Value::U64(address @ 1..), "address") = (&value, field.name.as_str()) {
                         row.object = Some(ObjectId(*address));
                     }
-                    if plan.state == Some(at)
+                    if plan.amounts.state == Some(at)
                         && let Value::Text(state) = value
                     {
                         row.state = Some(state);

@@ -5,6 +5,7 @@ use traceloom_model::{
 };
 
 use super::super::schema::{FieldEncoding, FieldSchema, NumberMeaning, TypeSchemas};
+use super::amounts::AmountFields;
 use super::profiles::Rule;
 
 /// What a field of an event is for.
@@ -42,14 +43,8 @@ pub(super) struct Plan {
     pub(super) rule: Option<Rule>,
     /// Names and units of counters that each thread has.
     pub(super) series: Vec<(StringId, Unit)>,
-    /// Samples of threads in native code.
-    pub(super) native: bool,
-    /// Index of the field with the thread's state.
-    pub(super) state: Option<usize>,
-    /// Index of the field with what a sample stands for: its weight, its amount.
-    pub(super) amount: Option<usize>,
-    /// Index of the field with the size of one thing.
-    pub(super) size: Option<usize>,
+    /// Where the amounts of its samples are.
+    pub(super) amounts: AmountFields,
 }
 
 /// Event types by name and fields, over all chunks.
@@ -121,10 +116,6 @@ impl Plan {
             series,
             ..
         } = fields;
-        let of = |name: &str| {
-            let mut fields = schema.fields(index).iter();
-            fields.position(|field| field.name == name)
-        };
         let name_id = tables.string(name);
         let label = label.map(|label| tables.string(label));
         let event_type = *event_types
@@ -141,10 +132,7 @@ impl Plan {
             roles,
             rule,
             series,
-            native: plain == "jdk.NativeMethodSample",
-            state: of("state"),
-            amount: rule.and_then(Rule::amount).and_then(of),
-            size: of("size"),
+            amounts: AmountFields::new(name, rule, schema.fields(index)),
         }
     }
 
@@ -153,7 +141,7 @@ impl Plan {
         for (at, role) in self.roles.iter_mut().enumerate() {
             *role = match *role {
                 FieldRole::Start | FieldRole::Duration(_) => *role,
-                FieldRole::Attribute { key, .. } if self.state == Some(at) => {
+                FieldRole::Attribute { key, .. } if self.amounts.state == Some(at) => {
                     FieldRole::Attribute {
                         key,
                         label: None,

@@ -71,7 +71,7 @@ pub(super) enum Subject {
 
 impl Subject {
     /// Returns the names and units of its value columns; the second is the one to show.
-    fn columns(self, tables: &mut Tables) -> [(StringId, Unit); 2] {
+    pub(super) fn columns(self, tables: &mut Tables) -> [(StringId, Unit); 2] {
         let (count, amount, unit) = match self {
             Self::Cpu => ("cpu_samples", "cpu", Unit::Nanoseconds),
             Self::Native => ("native_samples", "native", Unit::Nanoseconds),

@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use traceloom_model::bounds::saturated_i32;
 use traceloom_model::{Attribute, Flow, SampleRow, StringId, Value};
 
+use super::amounts::{SampleAmount, is_on_cpu};
 use super::constants::Constants;
 use super::plan::Plan;
 use super::profiles::{Rule, Subject, setting};
@@ -23,47 +23,17 @@ impl Lowering<'_> {
         constants: &Constants<'_>,
         row: &mut EventRowParts,
     ) -> Flow {
-        let cell = |at: Option<usize>| cells.get(at?).copied();
-        let integer = |at: Option<usize>| match cell(at) {
-            Some(DecodedValue::Int(value)) => Some(value),
-            _ => None,
-        };
-        let (subject, values) = match rule {
-            Rule::Execution => {
+        let nanoseconds = |meaning, value| constants.nanoseconds(meaning, value);
+        let (subject, values) = match plan.amounts.of(rule, fields, cells, &nanoseconds) {
+            SampleAmount::Interval => {
                 let (subject, interval) = self.execution(plan, row.state);
                 (subject, [1, interval])
             }
-            Rule::Weighted(subject) => {
-                let weight = integer(plan.amount).unwrap_or(1);
-                let interval = match subject {
-                    Subject::Wall => self.context.wall,
-                    _ => self.context.cpu,
-                };
+            SampleAmount::Intervals(subject, weight) => {
+                let interval = self.context.interval(subject);
                 (subject, [weight, weight.saturating_mul(interval)])
             }
-            Rule::WallRun => {
-                let samples = integer(plan.amount).unwrap_or(1);
-                let amount = samples.saturating_mul(self.context.wall);
-                (Subject::Wall, [samples, amount])
-            }
-            Rule::CpuTime => {
-                let period = integer(plan.amount)
-                    .zip(plan.amount)
-                    .and_then(|(value, at)| constants.nanoseconds(fields.get(at)?.meaning, value));
-                (Subject::Cpu, [1, period.unwrap_or(self.context.cpu)])
-            }
-            Rule::Amount(subject, "duration") => (subject, [1, row.length.unwrap_or(0)]),
-            Rule::Amount(Subject::Exceptions, _) => (Subject::Exceptions, [1, 1]),
-            Rule::Amount(subject, _) => (subject, [1, integer(plan.amount).unwrap_or(0).max(0)]),
-            Rule::Scaled(subject) => {
-                let weight = match cell(plan.amount) {
-                    Some(DecodedValue::Float(weight)) => f64::from(weight),
-                    Some(DecodedValue::Double(weight)) => weight,
-                    Some(DecodedValue::Int(weight)) => f64::from(saturated_i32(weight)),
-                    _ => 1.0,
-                };
-                (subject, scaled(integer(plan.size).unwrap_or(0), weight))
-            }
+            SampleAmount::Known(subject, values) => (subject, values),
         };
         self.link(row);
         let sample = SampleRow {
@@ -89,21 +59,9 @@ impl Lowering<'_> {
         let tables = &self.tables;
         let says = state.and_then(|state| {
             let known = self.on_cpu.entry(state);
-            *known.or_insert_with(|| match tables.string_bytes(state) {
-                b"STATE_DEFAULT" => Some(true),
-                b"STATE_SLEEPING" => Some(false),
-                _ => None,
-            })
+            *known.or_insert_with(|| is_on_cpu(tables.string_bytes(state)))
         });
-        let on_cpu = says.unwrap_or(!self.context.has_wall);
-        if plan.native {
-            return (Subject::Native, self.context.native);
-        }
-        match (on_cpu, self.context.counted) {
-            (true, Some(name)) => (Subject::Counted(name), self.context.cpu),
-            (true, None) => (Subject::Cpu, self.context.cpu),
-            (false, _) => (Subject::Wall, self.context.wall),
-        }
+        self.context.execution(plan.amounts.native, says)
     }
 
     /// Adds the endpoint of a sample's span to its labels.
@@ -169,19 +127,4 @@ impl Lowering<'_> {
         self.profiles.period(Subject::Native, self.context.native);
         self.profiles.period(Subject::Wall, self.context.wall);
     }
-}
-
-/// Returns how many things a weighted sample stands for and their bytes, to the nearest whole.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
-    reason = "weights are floats; float to integer saturates"
-)]
-fn scaled(size: i64, weight: f64) -> [i64; 2] {
-    let weight = if weight.is_finite() {
-        weight.max(0.0)
-    } else {
-        1.0
-    };
-    [weight.round() as i64, (size as f64 * weight).round() as i64]
 }

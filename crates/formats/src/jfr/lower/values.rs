@@ -2,6 +2,7 @@
 
 use traceloom_model::{ElementType, Tables, Value};
 
+use super::super::header::ChunkClock;
 use super::super::schema::{FieldEncoding, FieldSchema, NumberMeaning};
 use super::super::value::{DecodedValue, unsigned};
 use super::constants::Constants;
@@ -153,14 +154,21 @@ impl<'c> Constants<'c> {
     /// Returns a length or point of time in nanoseconds; the smallest number means that there is none,
     /// the largest forever (SPEC.md §4.3).
     pub(super) fn nanoseconds(&self, meaning: NumberMeaning, value: i64) -> Option<i64> {
+        self.clock.nanoseconds(meaning, value)
+    }
+}
+
+impl ChunkClock {
+    /// Returns a length or point of time in nanoseconds, as [`Constants::nanoseconds`] does.
+    pub(super) fn nanoseconds(&self, meaning: NumberMeaning, value: i64) -> Option<i64> {
         match (meaning, value) {
             (_, i64::MIN) => None,
-            (NumberMeaning::TicksTime, ticks) => Some(self.clock.time(ticks)),
+            (NumberMeaning::TicksTime, ticks) => Some(self.time(ticks)),
             (_, i64::MAX) => Some(i64::MAX),
             (NumberMeaning::Span(unit) | NumberMeaning::Time(unit), value) => {
                 Some(value.saturating_mul(unit))
             }
-            (_, ticks) => Some(self.clock.length(ticks)),
+            (_, ticks) => Some(self.length(ticks)),
         }
     }
 }
