@@ -5,6 +5,7 @@
 
 mod bless;
 mod book;
+mod callgrind;
 mod cargo;
 mod check;
 mod clients;
@@ -16,6 +17,7 @@ mod laws;
 mod memory;
 mod outputs;
 mod pages;
+mod peers;
 mod tidy;
 
 use std::process::ExitCode;
@@ -38,6 +40,9 @@ usage: cargo xtask COMMAND
               what `traceloom serve` takes under load, beside its disk; the long run is --seconds 600 --rounds 1
   collect --posts [--seconds N] [--serve PROGRAM]
               what it takes over HTTP: 20 MB/s of Zorka's traces, then 200 uploads of profiles a second
+  peers [--traceloom PROGRAM --sample PROGRAM] [ROW…]
+              whole commands beside what else reads the same input, into docs/performance.md; python3 waits for them,
+              valgrind counts instructions
   pages [PAGE…]
               how fast pages draw and answer in Chromium
   house       lines, names of types, phrases in comments, the largest functions and files
@@ -61,6 +66,7 @@ fn main() -> ExitCode {
         ["growth", names @ ..] => growth::run(names),
         ["collect", "--posts", options @ ..] => collect::posts(options),
         ["collect", options @ ..] => collect::run(options),
+        ["peers", arguments @ ..] => peers::run(arguments),
         ["pages", names @ ..] => pages::run(names),
         ["house"] => house::run(),
         ["outputs", old, new, inputs @ ..] => outputs::run([old, new], inputs),
