@@ -235,7 +235,7 @@ impl SeenNames {
             Batch::Forget(strings) => self.tables.drop_strings(strings),
             Batch::Spans(batch) => {
                 self.rows |= !batch.is_empty();
-                let calls = batch.iter().filter(|row| row.entry || row.parent.is_none());
+                let calls = batch.calls();
                 self.calls += calls.count() as u64;
             }
             other => self.rows |= other.rows() > 0,

@@ -293,6 +293,11 @@ impl SpanBatch {
         &mut self.counters
     }
 
+    /// Iterates over the spans that are calls: entry points, and spans without a parent.
+    pub fn calls(&self) -> impl Iterator<Item = SpanRow<'_>> {
+        self.iter().filter(|row| row.entry || row.parent.is_none())
+    }
+
     /// Iterates over the spans in their order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = SpanRow<'_>> {

@@ -136,7 +136,7 @@ impl Sink for CallSums {
     }
 
     fn spans(&mut self, batch: SpanBatch) -> Flow {
-        for row in batch.iter().filter(|row| row.entry || row.parent.is_none()) {
+        for row in batch.calls() {
             self.read += 1;
             if !self.selection.accepts(&CallOfRow::new(&self.tables, &row)) {
                 continue;

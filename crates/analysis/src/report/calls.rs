@@ -120,7 +120,7 @@ impl Sink for CallCollector {
     }
 
     fn spans(&mut self, batch: SpanBatch) -> Flow {
-        for row in batch.iter().filter(|row| row.entry || row.parent.is_none()) {
+        for row in batch.calls() {
             if !self.calls.accepts(&row) {
                 continue;
             }

@@ -491,7 +491,7 @@ impl Sink for RecordingIndexer<'_> {
     }
 
     fn spans(&mut self, batch: SpanBatch) -> Flow {
-        for row in batch.iter().filter(|row| row.entry || row.parent.is_none()) {
+        for row in batch.calls() {
             self.take(&row);
         }
         match self.failed.is_some() || self.to.lacks {
