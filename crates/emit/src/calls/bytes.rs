@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use super::RecorderState;
 use super::buffer::CallBuffer;
-use super::event::{CallEvent, CallEvents, count_ends};
+use super::event::CallEvent;
+use super::taken::TakenEvents;
 use crate::engine::{Drain, ThreadBuffer as _, socket};
 
 /// A format that is one run of bytes.
@@ -72,12 +73,9 @@ pub struct ByteDrain<E, P> {
     state: RecorderState,
     encoding: E,
     place: P,
-    /// The events that are being encoded, and whose they are; empty between two buffers.
-    taken: Vec<u8>,
-    n_encoded: usize,
-    /// Time of the last of them.
+    taken: TakenEvents,
+    /// Time of the last event that is encoded.
     last: u64,
-    owner: Option<Arc<CallBuffer>>,
     out: Vec<u8>,
     n_written: usize,
     /// Calls that end in `out`.
@@ -90,13 +88,11 @@ pub struct ByteDrain<E, P> {
 impl<E: CallEncoding, P: BytePlace> ByteDrain<E, P> {
     pub fn boxed(state: RecorderState, encoding: E, place: P) -> Box<dyn Drain<CallBuffer>> {
         Box::new(Self {
-            taken: CallBuffer::room(state.shared.options.buffer),
+            taken: TakenEvents::new(state.shared.options.buffer),
             state,
             encoding,
             place,
-            n_encoded: 0,
             last: 0,
-            owner: None,
             out: Vec::new(),
             n_written: 0,
             n_ends: 0,
@@ -121,7 +117,7 @@ impl<E: CallEncoding, P: BytePlace> ByteDrain<E, P> {
     }
 
     fn lose_encoded(&mut self) {
-        if let Some(owner) = &self.owner {
+        if let Some(owner) = self.taken.owner() {
             owner.lose(std::mem::take(&mut self.n_ends), self.now());
         }
         self.out.clear();
@@ -147,14 +143,14 @@ impl<E: CallEncoding, P: BytePlace> ByteDrain<E, P> {
 
     /// Encodes the next events of the buffer that was taken; returns `false` if there are none.
     fn encode(&mut self) -> bool {
-        let Some(owner) = self.owner.clone() else {
+        let Some(owner) = self.taken.owner() else {
             return false;
         };
         if !self.threads.iter().any(|thread| thread.id == owner.id) {
             self.encoding.thread(&owner, &mut self.out);
             self.threads.push(owner.clone());
         }
-        let mut events = CallEvents(&self.taken[self.n_encoded..]);
+        let mut events = self.taken.events();
         let mut n_cut = 0;
         while self.out.len() < PIECE
             && let Some(event) = events.next()
@@ -165,24 +161,14 @@ impl<E: CallEncoding, P: BytePlace> ByteDrain<E, P> {
                 self.n_ends += u64::from(matches!(event, CallEvent::Exit { .. }));
             }
         }
-        self.n_encoded = self.taken.len() - events.0.len();
+        let n_left = events.0.len();
+        self.taken.keep_last(n_left);
         owner.cut(n_cut);
-        if self.n_encoded == self.taken.len() && self.out.is_empty() {
+        if self.taken.is_encoded() && self.out.is_empty() {
             self.taken.clear();
-            self.n_encoded = 0;
-            self.owner = None;
             return false;
         }
         true
-    }
-
-    /// Counts what was taken and is not encoded as dropped.
-    fn lose_taken(&mut self) {
-        if let Some(owner) = self.owner.take() {
-            owner.lose(count_ends(&self.taken[self.n_encoded..]), self.now());
-        }
-        self.taken.clear();
-        self.n_encoded = 0;
     }
 
     fn end_trace(&mut self) {
@@ -202,7 +188,7 @@ impl<E: CallEncoding, P: BytePlace> Drain<CallBuffer> for ByteDrain<E, P> {
             Readiness::Wait => return false,
             Readiness::Idle => {
                 self.lose_encoded();
-                self.lose_taken();
+                self.taken.lose(self.now());
                 self.is_open = false;
                 return true;
             }
@@ -220,9 +206,8 @@ impl<E: CallEncoding, P: BytePlace> Drain<CallBuffer> for ByteDrain<E, P> {
     }
 
     fn take(&mut self, buffer: &Arc<CallBuffer>) {
-        if buffer.take(&mut self.taken) {
+        if self.taken.take(buffer) {
             self.last = 0;
-            self.owner = Some(buffer.clone());
         }
     }
 
@@ -258,7 +243,7 @@ impl<E: CallEncoding, P: BytePlace> Drain<CallBuffer> for ByteDrain<E, P> {
 
     fn end(&mut self) {
         self.lose_encoded();
-        self.lose_taken();
+        self.taken.lose(self.now());
     }
 
     fn finish(&mut self, until: Option<Instant>) {

@@ -8,6 +8,7 @@ pub(crate) mod names;
 pub(crate) mod put;
 mod recorder;
 mod spare;
+pub(crate) mod taken;
 pub(crate) mod text;
 mod thread;
 

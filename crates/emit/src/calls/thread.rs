@@ -103,14 +103,7 @@ impl ThreadRecorder {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn call(&self, name: &str) -> CallGuard<'_> {
-        let number = match self.is_recording() {
-            true => self.enter(self.now(), name),
-            false => UNRECORDED,
-        };
-        CallGuard {
-            thread: self,
-            number,
-        }
+        self.begin(name, || self.now())
     }
 
     /// Records a call whose times are known, in nanoseconds since the trace began. It lies inside the calls that are open,
@@ -152,8 +145,12 @@ impl ThreadRecorder {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn call_at(&self, name: &str, start: u64) -> CallGuard<'_> {
+        self.begin(name, || start)
+    }
+
+    fn begin(&self, name: &str, start: impl FnOnce() -> u64) -> CallGuard<'_> {
         let number = match self.is_recording() {
-            true => self.enter(start, name),
+            true => self.enter(start(), name),
             false => UNRECORDED,
         };
         CallGuard {

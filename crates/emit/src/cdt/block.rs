@@ -101,8 +101,8 @@ impl BlockEncoder {
     }
 
     /// Returns the time of the next event in milliseconds from 1970.
-    pub fn next_time(&self, buffer: &CallBuffer, events: &[u8]) -> u64 {
-        let first = CallEvents(events).find(|event| !matches!(event, CallEvent::Attribute { .. }));
+    pub fn next_time(&self, buffer: &CallBuffer, mut events: CallEvents<'_>) -> u64 {
+        let first = events.find(|event| !matches!(event, CallEvent::Attribute { .. }));
         let last = self.threads.get(&buffer.id).map_or(0, |thread| thread.last);
         let time = first.map_or(0, |event| match event {
             CallEvent::Lost { first, .. } => first,
@@ -119,7 +119,7 @@ impl BlockEncoder {
         events: &mut CallEvents<'_>,
         place: (u32, u64),
     ) -> u64 {
-        let start = self.next_time(buffer, events.0);
+        let start = self.next_time(buffer, CallEvents(events.0));
         let mut thread = self
             .threads
             .remove(&buffer.id)

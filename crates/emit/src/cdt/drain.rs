@@ -9,7 +9,7 @@ use super::streams::{DumpStream, StreamStore};
 use crate::calls::RecorderState;
 use crate::calls::buffer::CallBuffer;
 use crate::calls::bytes::Readiness;
-use crate::calls::event::{CallEvents, count_ends};
+use crate::calls::taken::TakenEvents;
 use crate::engine::Drain;
 
 /// The beginning of a file of calls, with the version of its rows.
@@ -30,10 +30,7 @@ pub struct DumpDrain<S> {
     encoder: BlockEncoder,
     /// Names of parameters that rows have a copy of.
     indexed: Vec<String>,
-    /// The events that are being encoded, and whose they are; empty between two buffers.
-    taken: Vec<u8>,
-    n_encoded: usize,
-    owner: Option<Arc<CallBuffer>>,
+    taken: TakenEvents,
     /// The record that is being made.
     record: Vec<u8>,
 }
@@ -46,13 +43,11 @@ impl<S: StreamStore> DumpDrain<S> {
     ) -> Box<dyn Drain<CallBuffer>> {
         let shared = &state.shared;
         Box::new(Self {
-            taken: CallBuffer::room(shared.options.buffer),
+            taken: TakenEvents::new(shared.options.buffer),
             encoder: BlockEncoder::new(shared.clock.epoch(), &indexed),
             state,
             store,
             indexed,
-            n_encoded: 0,
-            owner: None,
             record: Vec::new(),
         })
     }
@@ -101,7 +96,7 @@ impl<S: StreamStore> DumpDrain<S> {
 
     /// Begins the files that are due; returns `false` until they are there.
     fn rotate(&mut self, owner: &CallBuffer) -> bool {
-        let time = self.encoder.next_time(owner, &self.taken[self.n_encoded..]);
+        let time = self.encoder.next_time(owner, self.taken.events());
         let is_far = time.abs_diff(self.encoder.start) > FARTHEST;
         if is_far || self.store.is_full(DumpStream::Trace) {
             if !self.store.rotate(DumpStream::Trace) {
@@ -124,11 +119,12 @@ impl<S: StreamStore> DumpDrain<S> {
 
     /// Encodes the next block of the buffer that was taken.
     fn encode(&mut self, owner: &Arc<CallBuffer>) {
-        let mut events = CallEvents(&self.taken[self.n_encoded..]);
+        let mut events = self.taken.events();
         let trace = DumpStream::Trace;
         let place = (self.store.file(trace), self.store.size(trace));
         let n_ends = self.encoder.block(owner, &mut events, place);
-        self.n_encoded = self.taken.len() - events.0.len();
+        let n_left = events.0.len();
+        self.taken.keep_last(n_left);
         // A reader finds the names of what it reads.
         self.tell_words();
         self.store.put(trace, &self.encoder.trace);
@@ -148,13 +144,11 @@ impl<S: StreamStore> Drain<CallBuffer> for DumpDrain<S> {
             if !self.store.flush() {
                 return false;
             }
-            let Some(owner) = self.owner.clone() else {
+            let Some(owner) = self.taken.owner() else {
                 return true;
             };
-            if self.n_encoded == self.taken.len() {
+            if self.taken.is_encoded() {
                 self.taken.clear();
-                self.n_encoded = 0;
-                self.owner = None;
                 return true;
             }
             if !self.rotate(&owner) {
@@ -165,9 +159,7 @@ impl<S: StreamStore> Drain<CallBuffer> for DumpDrain<S> {
     }
 
     fn take(&mut self, buffer: &Arc<CallBuffer>) {
-        if buffer.take(&mut self.taken) {
-            self.owner = Some(buffer.clone());
-        }
+        self.taken.take(buffer);
     }
 
     fn is_confirmed(&mut self) -> bool {
@@ -177,10 +169,7 @@ impl<S: StreamStore> Drain<CallBuffer> for DumpDrain<S> {
 
     fn end(&mut self) {
         self.store.end();
-        if let Some(owner) = self.owner.take() {
-            let now = self.state.shared.clock.now();
-            owner.lose(count_ends(&self.taken[self.n_encoded..]), now);
-        }
+        self.taken.lose(self.state.shared.clock.now());
     }
 
     fn finish(&mut self, until: Option<Instant>) {

@@ -1,6 +1,7 @@
 //! What all writers have in common: a buffer for each traced thread, and one thread that empties them into an output.
 
 mod losses;
+mod recorded;
 mod shared;
 pub(crate) mod socket;
 mod writer;
@@ -8,6 +9,7 @@ mod writer;
 use std::time::Duration;
 
 pub(crate) use losses::PendingLosses;
+pub(crate) use recorded::RecordedBytes;
 pub(crate) use shared::{Engine, SharedState};
 pub(crate) use writer::{Drain, ThreadBuffer};
 

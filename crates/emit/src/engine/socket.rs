@@ -24,6 +24,24 @@ pub fn advance(out: &mut impl io::Write, bytes: &[u8], n_taken: &mut usize) -> i
     }
 }
 
+/// Writes once to a connection, and gives up one that is broken.
+pub fn advance_open(
+    socket: &mut Option<TcpStream>,
+    bytes: &[u8],
+    n_taken: &mut usize,
+) -> io::Result<()> {
+    let Some(open) = socket else {
+        return Err(io::ErrorKind::NotConnected.into());
+    };
+    let written = advance(open, bytes, n_taken).map(drop);
+    if let Err(error) = &written
+        && error.kind() != io::ErrorKind::WouldBlock
+    {
+        *socket = None;
+    }
+    written
+}
+
 /// Connects to the first address that answers.
 pub fn connect_any(peer: impl ToSocketAddrs) -> io::Result<(SocketAddr, TcpStream)> {
     let mut failure = io::Error::new(io::ErrorKind::InvalidInput, "no address");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::packet::{self, Packet};
-use crate::engine::{DROPPED, PendingLosses, SharedState, ThreadBuffer};
+use crate::engine::{DROPPED, RecordedBytes, SharedState, ThreadBuffer};
 use crate::value::Value;
 
 /// Spans of one thread, with a packet counter of their own.
@@ -155,24 +155,15 @@ impl Drop for Span<'_> {
 #[derive(Debug)]
 pub struct StreamBuffer {
     id: u32,
-    capacity: usize,
     is_abandoned: AtomicBool,
     contents: Mutex<Contents>,
 }
 
 #[derive(Debug)]
 struct Contents {
-    bytes: Vec<u8>,
+    recorded: RecordedBytes,
     /// Counter of the next packet.
     counter: u32,
-    /// The writer was woken for these bytes.
-    is_announced: bool,
-    /// Nobody will take what is put in.
-    is_closed: bool,
-    /// What was lost and not reported in the stream.
-    unreported: PendingLosses,
-    n_dropped: u64,
-    n_cut: u64,
 }
 
 /// Bytes behind the capacity, for the packet that reports losses.
@@ -181,17 +172,11 @@ const REPORT: usize = 128;
 impl StreamBuffer {
     pub fn new(id: u32, capacity: usize) -> Self {
         let contents = Contents {
-            bytes: Self::room(capacity),
+            recorded: RecordedBytes::new(Self::room(capacity), capacity),
             counter: 0,
-            is_announced: false,
-            is_closed: false,
-            unreported: PendingLosses::default(),
-            n_dropped: 0,
-            n_cut: 0,
         };
         Self {
             id,
-            capacity,
             is_abandoned: AtomicBool::new(false),
             contents: Mutex::new(contents),
         }
@@ -205,36 +190,27 @@ impl StreamBuffer {
     /// Adds a packet, or drops it. Returns `true` if the writer should be woken.
     fn put(&self, packet: &mut Packet, end: u64) -> bool {
         let mut contents = self.lock();
-        let counter = contents.counter;
-        contents.counter = counter.wrapping_add(1);
-        contents.n_cut += u64::from(packet.is_cut());
-        let n_bytes = contents.bytes.len() + packet.bytes().len();
-        if n_bytes > self.capacity || contents.is_closed {
-            contents.lose(1, end);
+        let Contents { recorded, counter } = &mut *contents;
+        packet.set_counter(*counter);
+        *counter = counter.wrapping_add(1);
+        recorded.cut(packet.is_cut().into());
+        if !recorded.fits(packet.bytes().len()) {
+            recorded.lose(1, end);
             return false;
         }
-        packet.set_counter(counter);
-        contents.bytes.extend_from_slice(packet.bytes());
-        let is_due = !contents.is_announced && n_bytes > self.capacity / 2;
-        contents.is_announced |= is_due;
-        is_due
+        recorded.put(packet.bytes())
     }
 
     /// Exchanges the packets for an empty buffer; returns `false` if there are none.
     pub fn take(&self, empty: &mut Vec<u8>) -> bool {
         let mut contents = self.lock();
         contents.report(self.id);
-        contents.is_announced = false;
-        if contents.bytes.is_empty() {
-            return false;
-        }
-        std::mem::swap(&mut contents.bytes, empty);
-        true
+        contents.recorded.take(empty)
     }
 
     /// Counts events that were taken and could not be written.
     pub fn lose(&self, n_events: u64, now: u64) {
-        self.lock().lose(n_events, now);
+        self.lock().recorded.lose(n_events, now);
     }
 
     fn lock(&self) -> MutexGuard<'_, Contents> {
@@ -243,36 +219,25 @@ impl StreamBuffer {
 }
 
 impl ThreadBuffer for StreamBuffer {
-    fn close(&self, now: u64) {
-        let mut contents = self.lock();
-        contents.is_closed = true;
-        let left = std::mem::take(&mut contents.bytes);
-        contents.lose(packet::count(&left), now);
-    }
-
     fn is_done(&self) -> bool {
-        let is_abandoned = self.is_abandoned.load(Ordering::Acquire);
-        let contents = self.lock();
-        is_abandoned && contents.bytes.is_empty() && contents.unreported.n_spans == 0
+        self.is_abandoned.load(Ordering::Acquire) && self.lock().recorded.is_empty()
     }
 
     fn counts(&self) -> (u64, u64) {
-        let contents = self.lock();
-        (contents.n_dropped, contents.n_cut)
+        self.lock().recorded.counts()
+    }
+
+    fn close(&self, now: u64) {
+        let mut contents = self.lock();
+        let n_left = packet::count(&contents.recorded.bytes);
+        contents.recorded.close(n_left, now);
     }
 }
 
 impl Contents {
-    fn lose(&mut self, n_events: u64, time: u64) {
-        if n_events > 0 {
-            self.n_dropped += n_events;
-            self.unreported.add(n_events, time);
-        }
-    }
-
     /// Appends the packet that reports losses.
     fn report(&mut self, stream: u32) {
-        let Some(losses) = self.unreported.take() else {
+        let Some(losses) = self.recorded.unreported.take() else {
             return;
         };
         let mut packet = Packet::begin(DROPPED, losses.first);
@@ -280,6 +245,6 @@ impl Contents {
         packet.end(stream, 0, losses.last);
         packet.set_counter(self.counter);
         self.counter = self.counter.wrapping_add(1);
-        self.bytes.extend_from_slice(packet.bytes());
+        self.recorded.bytes.extend_from_slice(packet.bytes());
     }
 }

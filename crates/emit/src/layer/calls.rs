@@ -10,6 +10,7 @@ use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
 use super::open::{OpenSpan, layer_number};
+use super::threads::{LayerOfThread, on_this_thread};
 use super::visit::{FieldSink, FieldVisitor};
 use crate::calls::{Recorder, SpareBytes, ThreadRecorder, put};
 use crate::value::Value;
@@ -57,36 +58,20 @@ impl RecorderLayer {
         }
     }
 
-    /// Calls `with` with what this thread has of this layer; not at all on a thread that is ending.
-    fn on_this_thread<T>(&self, with: impl FnOnce(&mut RecordedThread) -> T) -> Option<T> {
-        let result = THREAD.try_with(|layers| {
-            let mut layers = layers.borrow_mut();
-            let at = layers.iter().position(|one| one.layer == self.number);
-            let at = at.unwrap_or_else(|| {
-                let thread = std::thread::current();
-                layers.push(RecordedThread {
-                    layer: self.number,
-                    recorder: self.recorder.thread(thread.name().unwrap_or("thread")),
-                    entered: Vec::new(),
-                });
-                layers.len() - 1
-            });
-            with(&mut layers[at])
-        });
-        result.ok()
+    fn on_this_thread<T>(
+        &self,
+        with: impl FnOnce(&mut LayerOfThread<ThreadRecorder>) -> T,
+    ) -> Option<T> {
+        let begin = || {
+            let thread = std::thread::current();
+            self.recorder.thread(thread.name().unwrap_or("thread"))
+        };
+        on_this_thread(&THREAD, self.number, begin, with)
     }
 }
 
 thread_local! {
-    static THREAD: RefCell<Vec<RecordedThread>> = const { RefCell::new(Vec::new()) };
-}
-
-/// What a thread has of a layer.
-struct RecordedThread {
-    layer: u64,
-    recorder: ThreadRecorder,
-    /// Spans that the thread is in, and the numbers of their calls.
-    entered: Vec<(Id, u64)>,
+    static THREAD: RefCell<Vec<LayerOfThread<ThreadRecorder>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Attributes of an open span.
@@ -154,7 +139,7 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for RecorderLayer {
             if thread.recorder.is_recording() {
                 let now = thread.recorder.now();
                 let number = thread.recorder.enter(now, span.name());
-                thread.entered.push((id.clone(), number));
+                thread.enter(id, number);
             }
         });
     }
@@ -164,8 +149,7 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for RecorderLayer {
             return;
         };
         self.on_this_thread(|thread| {
-            let at = thread.entered.iter().rposition(|(span, _)| span == id);
-            let Some((_, number)) = at.map(|at| thread.entered.remove(at)) else {
+            let Some(number) = thread.leave(id) else {
                 return;
             };
             KeptFields::of(&span, self.number, |fields| {

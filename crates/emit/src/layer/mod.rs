@@ -3,6 +3,7 @@
 mod calls;
 mod open;
 mod packets;
+mod threads;
 mod visit;
 
 pub use calls::RecorderLayer;

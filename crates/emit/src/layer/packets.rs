@@ -11,6 +11,7 @@ use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
 use super::open::{OpenSpan, layer_number};
+use super::threads::{LayerOfThread, on_this_thread};
 use super::visit::{FieldSink, FieldVisitor, MESSAGE};
 use crate::heph::{Packet, Stream, Tracer, Value};
 
@@ -95,35 +96,17 @@ impl TracingLayer {
         }
     }
 
-    /// Calls `with` with what this thread has of this layer; not at all on a thread that is ending.
-    fn on_this_thread<T>(&self, with: impl FnOnce(&mut OnThread) -> T) -> Option<T> {
-        let result = THREAD.try_with(|layers| {
-            let mut layers = layers.borrow_mut();
-            let at = layers.iter().position(|one| one.layer == self.number);
-            let at = at.unwrap_or_else(|| {
-                layers.push(OnThread {
-                    layer: self.number,
-                    stream: Arc::new(self.tracer.stream()),
-                    entered: Vec::new(),
-                });
-                layers.len() - 1
-            });
-            with(&mut layers[at])
-        });
-        result.ok()
+    fn on_this_thread<T>(
+        &self,
+        with: impl FnOnce(&mut LayerOfThread<Arc<Stream>>) -> T,
+    ) -> Option<T> {
+        let begin = || Arc::new(self.tracer.stream());
+        on_this_thread(&THREAD, self.number, begin, with)
     }
 }
 
 thread_local! {
-    static THREAD: RefCell<Vec<OnThread>> = const { RefCell::new(Vec::new()) };
-}
-
-/// What a thread has of a layer.
-struct OnThread {
-    layer: u64,
-    stream: Arc<Stream>,
-    /// Spans that the thread is in, and since when.
-    entered: Vec<(Id, u64)>,
+    static THREAD: RefCell<Vec<LayerOfThread<Arc<Stream>>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// What a layer keeps of an open span.
@@ -186,7 +169,7 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for TracingLayer {
         match task.flatten() {
             Some(task) => task.stream.end(&mut packet, task.number, now),
             None => {
-                self.on_this_thread(|thread| thread.stream.end(&mut packet, 0, now));
+                self.on_this_thread(|thread| thread.recorder.end(&mut packet, 0, now));
             }
         }
     }
@@ -194,8 +177,7 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for TracingLayer {
     fn on_enter(&self, id: &Id, _: Context<'_, S>) {
         if self.style == Style::Threads {
             self.on_this_thread(|thread| {
-                let now = self.tracer.now();
-                thread.entered.push((id.clone(), now));
+                thread.enter(id, self.tracer.now());
             });
         }
     }
@@ -206,9 +188,8 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for TracingLayer {
         }
         let now = self.tracer.now();
         let left = self.on_this_thread(|thread| {
-            let at = thread.entered.iter().rposition(|(span, _)| span == id)?;
-            let (_, start) = thread.entered.remove(at);
-            Some((thread.stream.clone(), start))
+            let start = thread.leave(id)?;
+            Some((thread.recorder.clone(), start))
         });
         if let (Some((stream, start)), Some(span)) = (left.flatten(), context.span(id)) {
             self.on_open(&span, |open| {
@@ -253,7 +234,7 @@ impl TracingLayer {
         task.flatten().or_else(|| {
             let number = span.id().into_u64();
             self.on_this_thread(|thread| Task {
-                stream: thread.stream.clone(),
+                stream: thread.recorder.clone(),
                 number,
             })
         })

@@ -226,16 +226,7 @@ impl BytePlace for AgentPlace {
     }
 
     fn write(&mut self, bytes: &[u8], n_taken: &mut usize) -> io::Result<()> {
-        let Some(data) = &mut self.data else {
-            return Err(io::ErrorKind::NotConnected.into());
-        };
-        let written = socket::advance(data, bytes, n_taken).map(drop);
-        if let Err(error) = &written
-            && error.kind() != io::ErrorKind::WouldBlock
-        {
-            self.data = None;
-        }
-        written
+        socket::advance_open(&mut self.data, bytes, n_taken)
     }
 
     fn is_ending(&self) -> bool {

@@ -90,16 +90,7 @@ impl BytePlace for ChannelPlace {
     }
 
     fn write(&mut self, bytes: &[u8], n_taken: &mut usize) -> io::Result<()> {
-        let Some(socket) = &mut self.socket else {
-            return Err(io::ErrorKind::NotConnected.into());
-        };
-        let written = socket::advance(socket, bytes, n_taken).map(drop);
-        if let Err(error) = &written
-            && error.kind() != io::ErrorKind::WouldBlock
-        {
-            self.socket = None;
-        }
-        written
+        socket::advance_open(&mut self.socket, bytes, n_taken)
     }
 
     fn finish(&mut self, until: Option<Instant>) {

@@ -11,9 +11,10 @@ use super::registry::{MethodId, Registry, SymbolId};
 use super::session::{Post, Session};
 use super::trace::{Trace, Value};
 use crate::calls::buffer::CallBuffer;
-use crate::calls::event::{CallEvent, CallEvents, FieldValue, count_ends};
+use crate::calls::event::{CallEvent, FieldValue};
 use crate::calls::method::MethodWord;
 use crate::calls::names::NameTable;
+use crate::calls::taken::TakenEvents;
 use crate::calls::{RecorderState, TraceOutput, sealed::Drains};
 use crate::engine::{Drain, ThreadBuffer as _};
 
@@ -78,7 +79,7 @@ impl<F: FnMut(&Post) -> Option<u16> + Send + 'static> Drains for PostSender<F> {
     fn drain(self, state: RecorderState) -> Box<dyn Drain<CallBuffer>> {
         let registry = Registry::default();
         Box::new(PostDrain {
-            taken: CallBuffer::room(state.shared.options.buffer),
+            taken: TakenEvents::new(state.shared.options.buffer),
             epoch: state.shared.clock.epoch(),
             state,
             kind: registry.symbol(&self.kind),
@@ -91,9 +92,7 @@ impl<F: FnMut(&Post) -> Option<u16> + Send + 'static> Drains for PostSender<F> {
             attribute_names: NameTable::new(&[]),
             methods: HashMap::new(),
             threads: HashMap::new(),
-            n_encoded: 0,
             last: 0,
-            owner: None,
             finished: None,
             next_try: Instant::now(),
         })
@@ -129,12 +128,9 @@ struct PostDrain<F> {
     /// Methods by the number of their name.
     methods: HashMap<u32, MethodId>,
     threads: HashMap<u32, TraceInProgress>,
-    /// The events that are being encoded, and whose they are; empty between two buffers.
-    taken: Vec<u8>,
-    n_encoded: usize,
-    /// Time of the last of them.
+    taken: TakenEvents,
+    /// Time of the last event that is encoded.
     last: u64,
-    owner: Option<Arc<CallBuffer>>,
     /// The thread whose trace is to be sent.
     finished: Option<u32>,
     next_try: Instant,
@@ -183,7 +179,7 @@ impl<F: FnMut(&Post) -> Option<u16> + Send + 'static> PostDrain<F> {
                 n_ends: 0,
                 is_cut: false,
             });
-        let mut events = CallEvents(&self.taken[self.n_encoded..]);
+        let mut events = self.taken.events();
         let mut n_left = events.0.len();
         while self.finished.is_none()
             && let Some(event) = events.next()
@@ -228,7 +224,7 @@ impl<F: FnMut(&Post) -> Option<u16> + Send + 'static> PostDrain<F> {
                 }
             }
         }
-        self.n_encoded = self.taken.len() - n_left;
+        self.taken.keep_last(n_left);
         self.threads.insert(owner.id, thread);
         self.finished.is_some()
     }
@@ -266,22 +262,19 @@ impl<F: FnMut(&Post) -> Option<u16> + Send + 'static> Drain<CallBuffer> for Post
             if !self.post() {
                 return false;
             }
-            let Some(owner) = self.owner.clone() else {
+            let Some(owner) = self.taken.owner() else {
                 return true;
             };
             if !self.encode(&owner) {
                 self.taken.clear();
-                self.n_encoded = 0;
-                self.owner = None;
                 return true;
             }
         }
     }
 
     fn take(&mut self, buffer: &Arc<CallBuffer>) {
-        if buffer.take(&mut self.taken) {
+        if self.taken.take(buffer) {
             self.last = 0;
-            self.owner = Some(buffer.clone());
         }
     }
 
@@ -296,8 +289,6 @@ impl<F: FnMut(&Post) -> Option<u16> + Send + 'static> Drain<CallBuffer> for Post
         for thread in self.threads.values() {
             thread.buffer.lose(thread.n_ends, now);
         }
-        if let Some(owner) = self.owner.take() {
-            owner.lose(count_ends(&self.taken[self.n_encoded..]), now);
-        }
+        self.taken.lose(now);
     }
 }
