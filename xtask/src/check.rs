@@ -1,7 +1,7 @@
 //! `cargo xtask check`: the one list of what must hold before a change is merged.
 
-use crate::cargo::{cargo, output, program, root, succeed, succeeds_within};
-use crate::{book, tidy};
+use crate::cargo::{cargo, program, root, succeed, succeeds_within};
+use crate::{book, page, tidy};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -49,6 +49,10 @@ const STEPS: &[CheckStep] = &[
         run: no_known_vulnerability,
     },
     CheckStep {
+        name: "cargo package",
+        run: crates_are_packaged,
+    },
+    CheckStep {
         name: "corpus of captures",
         run: corpus_is_there,
     },
@@ -66,6 +70,10 @@ const STEPS: &[CheckStep] = &[
     CheckStep {
         name: "cargo test",
         run: || passes(&["test", "--workspace"]),
+    },
+    CheckStep {
+        name: "the page that reads files",
+        run: page_reads_files,
     },
     // Behind the tests, which build the program.
     CheckStep {
@@ -120,26 +128,56 @@ fn passes(args: &[&str]) -> Result<CheckVerdict, String> {
     succeed(&mut cargo(args)).map(|()| CheckVerdict::Passed)
 }
 
-/// The crates that do no I/O and hold no C code must build where there is neither.
+/// The crates that do no I/O and hold no C code must build where there is neither, and so must the library over them.
 fn pure_crates_build_for_wasm() -> Result<CheckVerdict, String> {
-    const TARGET: &str = "wasm32-unknown-unknown";
-    let Some(sysroot) = output(program("rustc").args(["--print", "sysroot"])) else {
-        return Err("rustc does not tell its sysroot".to_owned());
-    };
-    let sysroot = PathBuf::from(String::from_utf8_lossy(&sysroot).trim());
-    if !sysroot.join("lib/rustlib").join(TARGET).is_dir() {
+    if !page::is_possible() {
         return Ok(CheckVerdict::Skipped("target not installed"));
     }
-    let mut check = cargo(["check", "--target", TARGET]);
+    let mut check = cargo(["check", "--target", page::TARGET, "--no-default-features"]);
+    check.args(["--lib", "--package", "traceloom"]);
     for name in tidy::PURE_CRATES {
         check.args(["--package", &format!("traceloom-{name}")]);
     }
     succeed(&mut check).map(|()| CheckVerdict::Passed)
 }
 
+/// Builds the page and opens files in it: the one test that needs a module for another target.
+fn page_reads_files() -> Result<CheckVerdict, String> {
+    if !page::is_possible() {
+        return Ok(CheckVerdict::Skipped("target not installed"));
+    }
+    let page = page::run()?;
+    let mut test = cargo([
+        "test",
+        "--workspace",
+        "--test",
+        "browser",
+        "--",
+        "--exact",
+        "page",
+    ]);
+    succeed(test.env("TRACELOOM_PAGE", page)).map(|()| CheckVerdict::Passed)
+}
+
 fn documentation_builds() -> Result<CheckVerdict, String> {
     let mut doc = cargo(["doc", "--workspace", "--no-deps"]);
     succeed(doc.env("RUSTDOCFLAGS", "-D warnings")).map(|()| CheckVerdict::Passed)
+}
+
+/// Packages every crate that is published, without building it again: clippy builds the same sources, and what they include lies
+/// within their crates. The index is that of the steps before.
+fn crates_are_packaged() -> Result<CheckVerdict, String> {
+    let mut package = cargo([
+        "package",
+        "--workspace",
+        "--no-verify",
+        "--allow-dirty",
+        "--offline",
+    ]);
+    for name in ["traceloom-page", "traceloom-samples", "xtask"] {
+        package.args(["--exclude", name]);
+    }
+    succeed(package.arg("--quiet")).map(|()| CheckVerdict::Passed)
 }
 
 /// Says once what each test says where nobody hears it: the runner keeps the output of tests that pass.

@@ -16,6 +16,7 @@ mod house;
 mod laws;
 mod memory;
 mod outputs;
+mod page;
 mod pages;
 mod peers;
 mod tidy;
@@ -28,6 +29,7 @@ usage: cargo xtask COMMAND
   check       everything CI runs, stopping at the first failure
   tidy        the rules of this repository that no compiler knows
   book        the documents as a site, in target/book/html; needs mdbook
+  page        the page that reads a dropped file by itself, in target/page/traceloom.html; needs the target wasm32-unknown-unknown
   bless       rewrite golden files, snapshots and generated documents
   laws --all  the long run of the laws every format obeys
   clients     installs the agents and exporters that tests of the collector use, and runs those tests
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         ["book"] => {
             cargo::release_program().and_then(|target| book::run(&target.join("release/traceloom")))
         }
+        ["page"] => page::run().map(drop),
         ["clients"] => clients::run(),
         ["bless"] => bless::run(),
         ["laws", "--all"] => laws::run(),

@@ -9,19 +9,14 @@ use tempfile::TempDir;
 
 use crate::streams::message;
 
-/// The dump of the shop's process: stream and bytes. `testdata/shop` has a story in it: a query for each of many rows, a queue for
+/// The dump of the shop's process: stream and bytes, as in `testdata/shop`, which is not packaged. It has a story in it: a query for each of many rows, a queue for
 /// a lock, a pause within a call, a payment that fails, one slow statement.
 const DUMP: [(&str, &[u8]); 8] = {
     macro_rules! stream {
         ($name:literal) => {
             (
                 concat!($name, "/000001.gz"),
-                include_bytes!(concat!(
-                    "../../../testdata/shop/shop-backend/2026/03/14/1773463907604/",
-                    $name,
-                    "/000001.gz"
-                ))
-                .as_slice(),
+                include_bytes!(concat!("../assets/shop/", $name, ".gz")).as_slice(),
             )
         };
     }

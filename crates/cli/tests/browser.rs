@@ -243,3 +243,29 @@ fn pictures_and_differences() {
     let all: Vec<&str> = std::iter::once(SHOP).chain(captures).collect();
     run("pictures.mjs", &all);
 }
+
+/// The page with the library in it; `cargo xtask check` builds it and says where it is.
+#[test]
+fn page() {
+    let Some(page) = std::env::var_os("TRACELOOM_PAGE") else {
+        eprintln!("skipped: page.mjs: TRACELOOM_PAGE names no page; `cargo xtask page` builds one");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut inputs = vec![page.to_str().expect("UTF-8").to_owned()];
+    for (format, extension) in [
+        ("heph", "heph"),
+        ("pprof", "pb"),
+        ("jfr", "jfr"),
+        ("folded", "folded"),
+        ("perfetto", "pftrace"),
+        ("tptp-binary", "trcbin"),
+    ] {
+        let path = folder.path().join(format!("sample.{extension}"));
+        let bytes = traceloom_samples::bytes(format, 3, 60_000);
+        std::fs::write(&path, bytes).expect("a file");
+        inputs.push(path.to_str().expect("UTF-8").to_owned());
+    }
+    let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
+    run("page.mjs", &inputs);
+}

@@ -46,7 +46,7 @@ fn inputs() -> Vec<PathBuf> {
 /// Returns the names of all functions of an input; none where it is no recording.
 fn functions(path: &Path) -> Vec<String> {
     let path = path.to_string_lossy();
-    let Ok(input) = Input::open(&path, &OpenOptions::default()) else {
+    let Ok(input) = Input::open(&*path, &OpenOptions::default()) else {
         return Vec::new();
     };
     let mut names = BTreeSet::new();

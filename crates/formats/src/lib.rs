@@ -34,7 +34,8 @@
     expect(clippy::unwrap_used, reason = "a test fails by panicking")
 )]
 
-// The registry, which knows every format.
+// The registry, which knows every format, and what asks all of them.
+mod detect;
 mod registry;
 
 // The formats, of which none knows another.
@@ -81,5 +82,6 @@ pub use codec::{
     RowTarget, Set, SlicePull, SliceSource, Source, Split, Step, Summarise, Target, Whole, damage,
     drive, info, read_chunked, read_slice, warn,
 };
+pub use detect::{Detected, Like, Near, PROBED, Unknown, detect, detect_bytes};
 pub use registry::{FORMATS, NATIVE, PROTOCOLS, by_name, native_conversion, unsupported};
 pub use text::json;

@@ -23,7 +23,6 @@
 
 mod archive;
 pub mod captures;
-mod detect;
 mod error;
 mod growing;
 mod gzip;
@@ -31,7 +30,6 @@ mod halves;
 mod input;
 mod intake;
 mod layers;
-mod nearest;
 mod parallel;
 mod pipe;
 mod progress;
@@ -41,14 +39,13 @@ mod store;
 mod streams;
 pub mod walk;
 
-pub use detect::Unknown;
 pub use error::Error;
 pub use growing::{Growing, GrowingPull, Growth};
 pub use halves::piped_halves;
 pub use input::{Document, Input, InputPart, OpenOptions};
 pub use layers::Wrapper;
-pub use nearest::{Like, Near};
 pub use parallel::lower;
 pub use pipe::piped;
 pub use progress::Progress;
 pub use streams::Streams;
+pub use traceloom_formats::Unknown;

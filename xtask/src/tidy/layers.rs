@@ -33,6 +33,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "model", "formats", "analysis", "tables", "log", "store", "input", "server",
         ],
     ),
+    ("page", &["cli"]),
 ];
 
 /// The crates that do no I/O: pure functions of what they are given.

@@ -1,7 +1,8 @@
 //! What stands between a reader and a sink: each stage changes one thing and passes the rest on.
 //!
 //! [`Shift`] and [`Window`] decide about time, [`Choose`] about calls, [`Sift`] about events, [`AsSpans`] and [`AsSamples`] tell one kind
-//! of recording as the other; they look at one recording each, because ids and order are its own.
+//! of recording as the other; they look at one recording each, because ids and order are its own. [`WithheldSpans`] keeps spans from
+//! targets of samples.
 //! [`Redact`] takes out what a capture must not tell when it is shared.
 
 mod added_rows;
@@ -16,6 +17,7 @@ mod sift;
 #[cfg(test)]
 mod tests;
 mod window;
+mod withheld;
 
 pub use as_samples::{AsSamples, ToldSpans};
 pub use as_spans::{AsSpans, ConvertedSamples};
@@ -25,3 +27,4 @@ pub use redact::{Category, Learning, Redact, Redaction};
 pub use shift::{Shift, Shifts};
 pub use sift::Sift;
 pub use window::{Range, Window};
+pub use withheld::{PassedRows, WithheldSpans};

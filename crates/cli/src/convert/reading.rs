@@ -1,10 +1,10 @@
 //! One recording on its way to the target.
 
 use traceloom_analysis::loss::{Loss, Losses, Lost};
-use traceloom_analysis::stage::{AsSamples, AsSpans, Redact, Redaction};
+use traceloom_analysis::stage::{AsSamples, AsSpans, PassedRows, Redact, Redaction, WithheldSpans};
 use traceloom_formats::Format;
 use traceloom_input::piped;
-use traceloom_model::{Asks, Batch, Capabilities, Feature, Flow, Limit, Notes, Sink, Stage, Wants};
+use traceloom_model::{Capabilities, Feature, Limit, Notes, Sink};
 
 use super::Job;
 use crate::only::Only;
@@ -59,13 +59,9 @@ impl RecordingFeed<'_> {
         };
         match self.job.pick.tell() {
             Tell::Plain => {
-                let mut held = WithheldSpans {
-                    to,
-                    holds,
-                    told: RowCounts::default(),
-                };
+                let mut held = WithheldSpans::new(to, holds);
                 let notes = self.read(&mut held, holds, losses, &mut told.values)?;
-                told.add(held.told);
+                told.add(held.passed());
                 Ok(notes)
             }
             Tell::Samples => {
@@ -172,7 +168,7 @@ pub(super) struct RowCounts {
 }
 
 impl RowCounts {
-    fn add(&mut self, other: Self) {
+    fn add(&mut self, other: PassedRows) {
         self.spans += other.spans;
         self.samples += other.samples;
         self.steps |= other.steps;
@@ -231,39 +227,5 @@ impl RowCounts {
             }
             Tell::Plain | Tell::Spans | Tell::Samples => Ok(()),
         }
-    }
-}
-
-/// Keeps spans from a target of samples: some writers would merge them, which nobody asked for.
-struct WithheldSpans<'s> {
-    to: &'s mut (dyn Sink + Send),
-    holds: Capabilities,
-    told: RowCounts,
-}
-
-impl Stage for WithheldSpans<'_> {
-    fn asks(&self) -> Asks {
-        let asks = self.to.asks();
-        // What is kept from the target is counted, and steps are not.
-        let wants = if self.holds.holds(Feature::Spans) {
-            asks.wants
-        } else {
-            Wants::Spans
-        };
-        Asks { wants, ..asks }
-    }
-
-    fn pass(&mut self, batch: Batch) -> Flow {
-        match &batch {
-            Batch::Spans(spans) => self.told.spans += spans.len() as u64,
-            Batch::Samples(samples) => self.told.samples += samples.len() as u64,
-            Batch::Steps(_) => self.told.steps |= batch.rows() > 0,
-            _ => {}
-        }
-        let spans = matches!(batch, Batch::Spans(_) | Batch::Steps(_));
-        if spans && !self.holds.holds(Feature::Spans) {
-            return Flow::Continue(());
-        }
-        batch.push(self.to)
     }
 }

@@ -67,7 +67,7 @@ export async function browse(work, { origin = 'file://', asked = [], ...options 
     page.on('pageerror', (error) => faults.push(String(error)));
     page.on('console', (message) => message.type() === 'error' && ![asked].flat().some((status) => message.text().includes(`status of ${status}`)) && faults.push(message.text()));
     page.on('dialog', (dialog) => { faults.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
-    page.on('request', (request) => request.url().startsWith(origin) || request.url() === 'data:,' || faults.push(`request: ${request.url()}`));
+    page.on('request', (request) => request.url().startsWith(origin) || request.url() === 'data:,' || request.url().startsWith('blob:') || faults.push(`request: ${request.url()}`));
     await work(page, (name, hash = '') => page.goto(`file://${file(name)}${hash}`));
     assert.deepEqual(faults, []);
   } finally {

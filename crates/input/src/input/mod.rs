@@ -10,20 +10,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use traceloom_formats::{
-    Error as FormatError, FORMATS, Format, Part, Probe, Pull, Reader, RecordSink, drive, info,
+    Error as FormatError, FORMATS, Format, PROBED, Part, Probe, Pull, Reader, RecordSink, Unknown,
+    detect, drive, info,
 };
 use traceloom_model::{Flow, Limits, Note};
 
 use crate::intake::Intake;
 use crate::store::{Store, StoredBytes, piece_starts};
-use crate::{Error, Progress, Streams, Unknown, Wrapper, captures, detect, streams};
+use crate::{Error, Progress, Streams, Wrapper, captures, streams};
 use named::{chosen_parts, file_parts, folder_parts, opened};
-
-/// Bytes a format sees when it is asked whether a part is its own.
-const PROBED: usize = 64 << 10;
-
-/// Bytes it sees at most, when what it saw did not decide: a string may be longer than [`PROBED`].
-const PROBED_AGAIN: [usize; 2] = [1 << 20, 16 << 20];
 
 /// How to open an input.
 #[derive(Clone, Debug, Default)]
@@ -84,9 +79,17 @@ impl Input {
     /// `DATA#ID`.
     ///
     /// # Errors
-    /// When the path cannot be read. Bytes that no format knows are not an error: they are a part
-    /// without format.
-    pub fn open(path: &str, options: &OpenOptions) -> Result<Self, Error> {
+    /// When the path cannot be read, or is not valid UTF-8. Bytes that no format knows are not an error: they are a
+    /// part without format.
+    pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self, Error> {
+        let path = path.as_ref();
+        match path.to_str() {
+            Some(path) => Self::open_text(path, options),
+            None => Err(Error::about(path, "the path is not valid UTF-8")),
+        }
+    }
+
+    fn open_text(path: &str, options: &OpenOptions) -> Result<Self, Error> {
         let progress = Progress::default();
         let intake = Arc::new(Intake::new(options.limits, options.opening.clone()));
         let chosen = captures::ChosenCaptures::of(path);
@@ -389,13 +392,14 @@ fn recognise(
             name: &name,
             siblings,
         };
-        Ok::<_, Error>(detect::detect(&probe))
+        Ok::<_, Error>(detect(&probe))
     };
     let detected = match forced {
         Some(format) => Ok((format, false)),
         None => {
-            let mut detected = look(PROBED)?;
-            for len in PROBED_AGAIN {
+            let [first, more @ ..] = PROBED;
+            let mut detected = look(first)?;
+            for len in more {
                 if detected.undecided {
                     detected = look(len)?;
                 }

@@ -1,8 +1,16 @@
 //! Which format a part is of.
 
-use traceloom_formats::{Confidence, FORMATS, Format, Probe, unsupported};
+mod nearest;
 
-use crate::nearest::{Near, nearest};
+pub use nearest::{Like, Near};
+
+use traceloom_model::bounds::subslice;
+
+use crate::{Confidence, FORMATS, Format, Probe, unsupported};
+use nearest::nearest;
+
+/// Bytes that formats are shown of a part, and of one that these do not decide, the next: a string may be longer.
+pub const PROBED: [usize; 3] = [64 << 10, 1 << 20, 16 << 20];
 
 /// Why a part has no format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,15 +68,49 @@ fn named(name: &str) -> Option<&'static Format> {
 }
 
 /// What the formats say of a part.
-pub(crate) struct Detected {
+#[derive(Clone, PartialEq, Debug)]
+pub struct Detected {
     /// The format, and whether it is a guess: merely possible, and the only one.
-    pub(crate) format: Result<(&'static Format, bool), Unknown>,
+    pub format: Result<(&'static Format, bool), Unknown>,
     /// No format is sure, and some may be once they see more of the part.
-    pub(crate) undecided: bool,
+    pub undecided: bool,
+}
+
+/// Finds the format of bytes in memory by what they are and by the name of their file.
+///
+/// # Errors
+/// Says what the bytes nearly are, where no format or more than one fits.
+///
+/// ```
+/// let bytes = b"main;handle;read 7\nmain;idle 3\n";
+/// assert_eq!(traceloom_formats::detect_bytes("cpu.folded", bytes).unwrap().name, "folded");
+/// assert!(traceloom_formats::detect_bytes("x", b"\0\x01\x02").is_err());
+/// ```
+pub fn detect_bytes(name: &str, bytes: &[u8]) -> Result<&'static Format, Unknown> {
+    let look = |len: usize| {
+        let head = subslice(bytes, ..len.min(bytes.len()));
+        let whole = head.len() == bytes.len();
+        let siblings = &[];
+        detect(&Probe {
+            head,
+            whole,
+            name,
+            siblings,
+        })
+    };
+    let [first, more @ ..] = PROBED;
+    let mut detected = look(first);
+    for len in more {
+        if detected.undecided {
+            detected = look(len);
+        }
+    }
+    detected.format.map(|(format, _)| format)
 }
 
 /// Asks every format about a part; the surest wins, the first of equals.
-pub(crate) fn detect(probe: &Probe<'_>) -> Detected {
+#[must_use]
+pub fn detect(probe: &Probe<'_>) -> Detected {
     let mut undecided = false;
     let format = surest(probe, &mut undecided);
     Detected { format, undecided }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use traceloom_formats::{Confidence, FORMATS, Format, Probe, Record, RecordSink, read_slice};
+use crate::{Confidence, FORMATS, Format, Probe, Record, RecordSink, read_slice};
 use traceloom_model::{Flow, Level, Limits, Note};
 
 /// A format that a part nearly is.
@@ -144,15 +144,16 @@ mod tests {
     #[test]
     fn a_damaged_magic_number_is_nearly_one() {
         let near = nearest("x", b"FLX\0\0\x02\0\x01 and then something else");
-        assert_eq!(near[0].format, "jfr");
-        assert_eq!(near[0].like, Like::Begins);
-        assert!(near[0].why_not.is_some());
+        let first = near.first().unwrap();
+        assert_eq!((first.format, first.like), ("jfr", Like::Begins));
+        assert!(first.why_not.is_some());
     }
 
     #[test]
     fn a_name_alone_is_said() {
         let near = nearest("shop.trcbin", b"\x07\x07\x07\x07\x07\x07\x07\x07");
-        assert_eq!((near[0].format, near[0].like), ("tptp-binary", Like::Named));
+        let first = near.first().unwrap();
+        assert_eq!((first.format, first.like), ("tptp-binary", Like::Named));
         assert_eq!(nearest("x.qqq", b"\x07\x07\x07\x07\x07\x07\x07\x07"), []);
     }
 }
