@@ -115,7 +115,7 @@ impl Common {
 }
 
 /// The names of all commands, for hints about what was mistyped.
-pub(crate) const COMMANDS: [&str; 30] = [
+pub(crate) const COMMANDS: [&str; 31] = [
     "info",
     "dump",
     "check",
@@ -143,6 +143,7 @@ pub(crate) const COMMANDS: [&str; 30] = [
     "captures",
     "export",
     "log",
+    "mcp",
     "formats",
     "completions",
     "man",

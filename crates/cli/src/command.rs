@@ -88,6 +88,8 @@ pub(crate) enum Command {
     Export(crate::export::Options),
     /// Look into the log of a collector: segments, records, checksums.
     Log(crate::log::Options),
+    /// Answer an assistant's questions about recordings (Model Context Protocol).
+    Mcp(crate::mcp::Options),
     /// List the formats and what can be done with each.
     Formats(crate::formats::Options),
     /// Print a completion script for a shell.
@@ -146,6 +148,7 @@ impl Args {
             Some(Command::Captures(options)) => crate::captures::run(&options),
             Some(Command::Export(options)) => crate::export::run(&options),
             Some(Command::Log(options)) => crate::log::run(&options),
+            Some(Command::Mcp(options)) => crate::mcp::run(&options),
             Some(Command::Formats(options)) => crate::formats::run(&options),
             Some(Command::Completions(options)) => {
                 crate::completions::run(&options, Self::command())

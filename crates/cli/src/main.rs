@@ -40,6 +40,7 @@ mod live;
 mod log;
 mod lowered;
 mod man;
+mod mcp;
 mod merge;
 mod metrics;
 mod monitors;

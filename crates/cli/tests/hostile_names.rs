@@ -387,6 +387,8 @@ fn names_of_captures_become_no_paths() {
 /// Commands that show data and are driven with outputs or ids of their own.
 const DRIVEN_APART: &[&str] = &[
     "call", "convert", "diff", "flame", "merge", "report", "slice",
+    // Its answers are those of other commands, in JSON.
+    "mcp",
 ];
 
 /// Commands that talk to a collector or show its data.
