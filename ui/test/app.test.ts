@@ -64,7 +64,13 @@ test("bounds of the duration replace older ones", () => {
 test("failed calls are asked for once", () => {
   assert.equal(withFailed("main", true), "main and error = true");
   assert.equal(withFailed("main and error = true", false), "main");
+  assert.equal(withFailed("main or work", true), "(main or work) and error = true");
+  assert.equal(withFailed("error = true and main", false), "main");
   assert.ok(asksFailed("error = true"));
+  assert.ok(asksFailed("main and error = true"));
+  // By itself it is a word, and what is one of two is not asked for alone.
+  assert.ok(!asksFailed("error"));
+  assert.ok(!asksFailed("main or error = true"));
   assert.ok(!asksFailed("not error"));
 });
 

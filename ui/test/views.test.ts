@@ -4,6 +4,8 @@ import type { Capture } from "../src/app/api";
 import { firstBase } from "../src/app/base";
 import { cells, heat } from "../src/app/cells";
 import { type Column, ordered } from "../src/app/order";
+import { newest } from "../src/app/stretch";
+import { apart, told } from "../src/app/told";
 import { sums, telling } from "../src/app/values";
 
 const capture = (id: string, service: string, instance: string, opened_ns: number): Capture =>
@@ -64,4 +66,36 @@ test("values of all parts are summed, and the one that is drawn is named where o
   assert.equal(telling(found, "heap-space"), "");
   assert.equal(telling(found, "cpu"), "");
   assert.equal(telling(found.slice(1), "wall-time"), "");
+});
+
+test("messages of the command reach pages without the folders of its machine", () => {
+  const notes = "; `traceloom check '/srv/data#2-1'` lists them";
+  assert.deepEqual(told(`/srv/data#2-1: 0 damage and 1 warn notes${notes}`), {
+    text: "capture 2-1: 0 damage and 1 warn notes",
+    to: "/captures/2-1",
+  });
+  assert.deepEqual(told("/srv/my data: 3 damage and 1 warn notes; `traceloom check '/srv/my data'` lists them"), {
+    text: "3 damage and 1 warn notes",
+    to: "/captures?doubtful=1",
+  });
+  assert.deepEqual(told("/srv/data: 2 calls are cut off"), { text: "2 calls are cut off" });
+  assert.deepEqual(told("the filter takes none of 3 calls: /orders"), {
+    text: "the filter takes none of 3 calls: /orders",
+  });
+  const about = "wall 41.6 s · 55 functions · data: 0 damage and 1 warn notes; `traceloom check data` lists them";
+  assert.deepEqual(apart(about), {
+    about: "wall 41.6 s · 55 functions",
+    messages: ["data: 0 damage and 1 warn notes; `traceloom check data` lists them"],
+  });
+});
+
+test("a timeline of captures that lie far apart begins with the last day", () => {
+  const of = (first_ns: number, last_ns: number) => ({ facts: { first_ns, last_ns } }) as unknown as Capture;
+  const [old, noon, evening] = [of(12e17, 12e17 + 1e9), of(177e16, 177e16 + 1e9), of(177e16 + 9e12, 177e16 + 10e12)];
+  assert.equal(newest([noon, evening]), undefined);
+  assert.deepEqual(newest([noon, old, evening]), { from: 177e16, to: 177e16 + 10e12, outside: 1, first: 12e17 });
+  // A clock of unknown origin has no place among dates, and alone its own.
+  const offset = of(0, 1e9);
+  assert.equal(newest([offset]), undefined);
+  assert.deepEqual(newest([offset, noon]), { from: 177e16, to: 177e16 + 1e9, outside: 1, first: 177e16 });
 });

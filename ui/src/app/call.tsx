@@ -6,7 +6,7 @@ import { copy } from "../shared/dom";
 import { type Address, go } from "./address";
 import { type Call, type CallDetail, callQuestion, EVERY, type Problem, placeOf, type Span } from "./api";
 import { columnOf, counterText, titleOf, valueText } from "./call_columns";
-import { Name } from "./call_pane";
+import { Name, Recorded } from "./call_pane";
 import { keyOf } from "./call_table";
 import { Around, CriticalPath, Exceptions, Hotspots, offset, Parameters, Statements, Trace, thrown } from "./call_tabs";
 import { bottomUp, callTree } from "./call_tree";
@@ -208,10 +208,7 @@ function Side({ detail, address }: { detail: CallDetail; address: Address }): JS
           {(root?.attributes ?? [])
             .filter(({ from }) => !from)
             .map(({ name, value }) => (
-              <div key={name}>
-                <dt>{name}</dt>
-                <dd>{valueText(value)}</dd>
-              </div>
+              <Recorded key={name} name={name} text={valueText(value)} />
             ))}
           {Object.entries(detail.counters).map(([name, value]) => (
             <div key={`counter ${name}`}>
@@ -377,7 +374,7 @@ export function CallPage({ address }: { address: Address }): JSX.Element {
                 {title} {detail.spans[0]?.failed && <span class="bad sm">{say("failed")}</span>}
               </h1>
               <p class="dim" title={iso(detail.start_ns)}>
-                {moment(detail.start_ns)} · {detail.thread}
+                {[moment(detail.start_ns), detail.thread].filter(Boolean).join(" · ")}
                 {capture !== EVERY && (
                   <>
                     {" "}

@@ -3,7 +3,7 @@ import { amount, grouped } from "../shared/amount";
 import { parts } from "../shared/names";
 import type { Call } from "./api";
 import { known } from "./language";
-import { moment } from "./times";
+import { iso, moment } from "./times";
 
 /** A column. */
 export interface Column {
@@ -65,7 +65,7 @@ const own = (): readonly Column[] => [
     width: 112,
     isNumber: false,
     text: (call, day) => moment(call.start, day),
-    title: (call) => new Date(call.start / 1e6).toISOString(),
+    title: (call) => iso(call.start),
   },
   { ...timed("duration", 168), title: (call) => `${grouped(call.duration)} ns` },
   timed("cpu"),

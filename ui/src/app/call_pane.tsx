@@ -9,6 +9,7 @@ import { Link, Said, useAnswer } from "./frame";
 import { Icicle } from "./icicle";
 import { Icon } from "./icons";
 import { say } from "./language";
+import { Pane } from "./pane";
 import { databaseTime, kindColour, ownTimes } from "./spans";
 import { moment } from "./times";
 
@@ -37,6 +38,17 @@ export function CellBar(props: { text: string; share: number; kind?: string }): 
   );
 }
 
+/** A value that was recorded; lines of a stack trace stay lines. */
+export function Recorded({ name, text }: { name: string; text: string }): JSX.Element {
+  const isLong = text.includes("\n");
+  return (
+    <div class={isLong ? "long" : ""}>
+      <dt>{name}</dt>
+      <dd tabIndex={isLong ? 0 : undefined}>{text}</dd>
+    </div>
+  );
+}
+
 /** The pane. */
 export function CallPane(props: {
   call: Call;
@@ -57,7 +69,7 @@ export function CallPane(props: {
   const database = databaseTime(spans);
   const scope = `capture=${encodeURIComponent(capture)}`;
   return (
-    <aside class="pane" aria-label={say("call.pane")}>
+    <Pane label={say("call.pane")}>
       <section>
         <div class="row">
           <h2 class="title grow">{props.page ? <Link to={props.page}>{titleOf(call)}</Link> : titleOf(call)}</h2>
@@ -65,9 +77,7 @@ export function CallPane(props: {
             <Icon name="close" />
           </button>
         </div>
-        <p class="dim sm">
-          {moment(call.start)} · {call.thread}
-        </p>
+        <p class="dim sm">{[moment(call.start), call.thread].filter(Boolean).join(" · ")}</p>
         <div class="figs">
           <div>
             <b>{amount("ns", call.duration)}</b>
@@ -169,10 +179,7 @@ export function CallPane(props: {
         <h3 class="h2">{say("call.recorded")}</h3>
         <dl class="kv sm">
           {Object.entries(call.attributes ?? {}).map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{valueText(value)}</dd>
-            </div>
+            <Recorded key={name} name={name} text={valueText(value)} />
           ))}
           {Object.entries(call.counters ?? {}).map(([name, value]) => (
             <div key={`counter ${name}`}>
@@ -186,6 +193,6 @@ export function CallPane(props: {
           </div>
         </dl>
       </section>
-    </aside>
+    </Pane>
   );
 }

@@ -1,12 +1,13 @@
 /* The list of calls: only the rows that are seen are elements. */
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { amount } from "../shared/amount";
 import type { Call } from "./api";
 import { type Column, titleOf } from "./call_columns";
 import { CellBar } from "./call_pane";
 import { Icon } from "./icons";
 import { say } from "./language";
+import { PHONE, useMedia } from "./media";
 import { moment } from "./times";
 import { useWindow } from "./window";
 
@@ -42,31 +43,25 @@ function What({ call }: { call: Call }): JSX.Element {
   const [, method, rest] = /^(GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS) (.*)$/s.exec(title) ?? [];
   return (
     <>
-      {method && <span class="method dim3 sm">{method} </span>}
-      {rest ?? title}
+      {/* What is cut off is the title, not how it went. */}
       {call.error && (
         <span class="bad sm">
-          {" "}
-          <Icon name="error" /> {say("failed")}
+          <Icon name="error" /> {say("failed")}{" "}
         </span>
       )}
-      {call.status === "running" && <span class="warn sm"> {say("call.running")}</span>}
+      {call.status === "running" && <span class="warn sm">{say("call.running")} </span>}
+      {method && <span class="method dim3 sm">{method} </span>}
+      {rest ?? title}
     </>
   );
 }
 
 /** The table, and cards where there is no room for one. */
 export function CallList(props: Props): JSX.Element {
-  const [isNarrow, setNarrow] = useState(matchMedia("(max-width: 640px)").matches);
+  const isNarrow = useMedia(PHONE);
   const { rows } = props;
   const seen = useWindow<HTMLElement>(rows.count, 24, 36);
   const { first, last } = seen;
-  useEffect(() => {
-    const media = matchMedia("(max-width: 640px)");
-    const turn = () => setNarrow(media.matches);
-    media.addEventListener("change", turn);
-    return () => media.removeEventListener("change", turn);
-  }, []);
   useEffect(() => props.look(first, last), [first, last, rows.count, props.rows]);
 
   const shown: [number, Call | undefined][] = [];

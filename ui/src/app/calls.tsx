@@ -15,6 +15,7 @@ import { type Chosen, Heat } from "./heat";
 import { Icon } from "./icons";
 import { say, show } from "./language";
 import { useLive } from "./live";
+import { useMedia } from "./media";
 import { Popover } from "./popover";
 import { Scope, scopeOf } from "./scope";
 
@@ -34,11 +35,25 @@ const AT_ONCE = 1 << 30;
 /** Columns of the address, else the usual ones. */
 const chosenColumns = (address: Address): string[] => address.of("cols").split(",").filter(Boolean);
 
-function Columns({ address, all }: { address: Address; all: readonly string[] }): JSX.Element {
+/** Columns that give way first, and then, so that what a call did has room. */
+const SPARE = ["suspended", "queue", "transactions"];
+const SPARE_BESIDE = [...SPARE, "cpu", "thread"];
+
+/** The usual columns that a window has room for, beside the pane or without it. */
+function useUsual(hasPane: boolean): string[] {
+  const isWide = useMedia("(min-width: 1440px)");
+  const isMiddle = useMedia("(min-width: 1280px)");
+  const isNarrow = useMedia("(max-width: 999px)");
+  const left = isNarrow || (hasPane && !isMiddle) ? SPARE_BESIDE : !isMiddle || (hasPane && !isWide) ? SPARE : [];
+  return USUAL.filter((name) => !left.includes(name));
+}
+
+function Columns(props: { address: Address; all: readonly string[]; usual: readonly string[] }): JSX.Element {
+  const { address, all, usual } = props;
   const chosen = chosenColumns(address);
-  const shown = chosen.length ? chosen : USUAL;
+  const shown = chosen.length ? chosen : usual;
   const set = (names: readonly string[]) =>
-    go(address.with({ cols: names.join(",") === USUAL.join(",") ? "" : names.join(",") }));
+    go(address.with({ cols: names.join(",") === usual.join(",") ? "" : names.join(",") }));
   const turn = (name: string) =>
     set(
       shown.includes(name)
@@ -272,7 +287,8 @@ export function CallsPage({ address }: { address: Address }): JSX.Element {
   const held = [...arrived, ...(list?.held() ?? [])];
   const units = list?.units ?? {};
   const names = chosenColumns(address);
-  const columns = (names.length ? names : USUAL).map((name) => columnOf(name, units));
+  const usual = useUsual(held.some((call) => keyOf(call) === address.of("sel")));
+  const columns = (names.length ? names : usual).map((name) => columnOf(name, units));
   const longest = overview?.durations.max ?? Math.max(...held.map(({ duration }) => duration), 1);
   const selected = held.find((call) => keyOf(call) === address.of("sel"));
   const open = (call: Call) => go(address.with({ sel: keyOf(call) }), Boolean(selected));
@@ -350,7 +366,7 @@ export function CallsPage({ address }: { address: Address }): JSX.Element {
                 </>
               }
             >
-              {() => <Columns address={address} all={columnsOf(held)} />}
+              {() => <Columns address={address} all={columnsOf(held)} usual={usual} />}
             </Popover>
             <Popover
               kind="btn"

@@ -9,6 +9,8 @@ import { Link, Said, useAnswer } from "./frame";
 import { Around } from "./hex";
 import { Icon } from "./icons";
 import { known, say, show } from "./language";
+import { PHONE, useMedia } from "./media";
+import { Pane } from "./pane";
 import { ago, boundNs, iso, moment } from "./times";
 import { Drop, Sent, useUploads } from "./upload";
 import { useWindow } from "./window";
@@ -27,6 +29,8 @@ interface Contents extends Part {
   inputs?: Part[];
 }
 
+/** Cards that a phone shows. */
+const MOST_CARDS = 200;
 /** Notes that a part shows. */
 const MOST_NOTES = 500;
 
@@ -37,6 +41,20 @@ export function nameOf(capture: Capture): string {
   if (capture.service) return capture.service;
   const [part] = capture.parts;
   return part?.name.replace(/^upload\//, "").split("/")[0] || capture.instance || capture.id;
+}
+
+/** What is doubtful of a capture: what the collector saw of its connection, and what decoding it showed. */
+export const doubtsOf = ({ doubts, facts }: Capture): number =>
+  doubts.length + (facts?.notes?.warn ?? 0) + (facts?.notes?.damage ?? 0);
+
+/** What decoding a capture showed, in words. */
+export function notesOf({ facts }: Capture): string {
+  const { warn = 0, damage = 0 } = facts?.notes ?? {};
+  const some = [
+    damage && say("captures.damage.count", { damage }),
+    warn && say("captures.warn.count", { warnings: warn }),
+  ];
+  return some.filter(Boolean).join(", ");
 }
 
 /** The page of a capture. */
@@ -106,7 +124,9 @@ function Details({ capture, address }: { capture: Capture; address: Address }): 
     inside.find(({ path }) => wanted && path.endsWith(wanted)) ??
     inside.find(({ path }) => found.some((note) => note.part === path)) ??
     inside[0];
-  const ofPart = found.filter((note) => note.part === chosen?.path || inside.length === 1);
+  const ofPart = found
+    .filter((note) => note.part === chosen?.path || inside.length === 1)
+    .toSorted((one, other) => one.offset - other.offset);
   const at = number(address.of("at")) ?? ofPart[0]?.offset ?? 0;
   const records = (part: Part) =>
     Object.entries(part.records ?? {})
@@ -120,7 +140,7 @@ function Details({ capture, address }: { capture: Capture; address: Address }): 
     to: Math.max(...times.map(({ end_ns }) => end_ns)),
   };
   return (
-    <aside class="pane broad" aria-label={say("captures.pane")}>
+    <Pane label={say("captures.pane")} isBroad>
       <section>
         <div class="row">
           <h2 class="title grow">
@@ -215,7 +235,7 @@ function Details({ capture, address }: { capture: Capture; address: Address }): 
         />
       )}
       {address.of("to") && <Convert address={address} capture={capture.id} />}
-    </aside>
+    </Pane>
   );
 }
 
@@ -229,11 +249,65 @@ function shared(one: string, other: string): string {
 /** From when to when the sender's clock has what a capture holds. */
 function Times({ capture }: { capture: Capture }): JSX.Element {
   const { first_ns: first, last_ns: last } = capture.facts ?? {};
-  if (typeof first !== "number" || typeof last !== "number") return <td class="wide dim3">–</td>;
+  if (typeof first !== "number" || typeof last !== "number") return <td class="wide far dim3">–</td>;
   return (
-    <td class="wide dim" title={`${iso(first)} – ${iso(last)}`}>
+    <td class="wide far dim" title={`${iso(first)} – ${iso(last)}`}>
       {moment(first)} + {amount("ns", last - first)}
     </td>
+  );
+}
+
+/** How much of a capture is doubtful; of one that is not decoded nothing is known. */
+function Doubts({ capture }: { capture: Capture }): JSX.Element {
+  const doubts = doubtsOf(capture);
+  if (!doubts) return <td class="wide dim3">{capture.facts?.notes ? say("none") : "–"}</td>;
+  const isDamaged = Boolean(capture.facts?.notes?.damage);
+  return (
+    <td
+      class={isDamaged ? "wide bad" : "wide warn"}
+      title={[...capture.doubts, notesOf(capture)].filter(Boolean).join("\n")}
+    >
+      <Icon name={isDamaged ? "error" : "warning"} /> {say("captures.doubts.count", { doubts })}
+    </td>
+  );
+}
+
+/** Captures where there is no room for a table. */
+function Cards(props: {
+  list: readonly Capture[];
+  selected: Capture | undefined;
+  open: (capture: Capture) => void;
+}): JSX.Element {
+  const { list } = props;
+  return (
+    <>
+      <ul class="cards">
+        {list.slice(0, MOST_CARDS).map((capture) => {
+          const doubts = doubtsOf(capture);
+          return (
+            <li key={capture.id} aria-current={capture === props.selected}>
+              <button type="button" onClick={() => props.open(capture)}>
+                <span class="l1">
+                  {nameOf(capture)} <small class="dim3">{capture.id}</small>
+                </span>
+                <span class="s">{amount("bytes", bytesOf(capture))}</span>
+              </button>
+              <span class="l2">
+                <span>{ago(capture.opened_ns, Date.now())}</span>
+                <span>{capture.protocol ?? say("unknown")}</span>
+                <span class={capture.state === "open" ? "ok" : ""}>{stateOf(capture)}</span>
+                {doubts > 0 && (
+                  <span class="warn">
+                    <Icon name="warning" /> {say("captures.doubts.count", { doubts })}
+                  </span>
+                )}
+              </span>
+            </li>
+          );
+        })}
+      </ul>
+      {list.length > MOST_CARDS && <p class="empty">{say("captures.cards", { captures: list.length - MOST_CARDS })}</p>}
+    </>
   );
 }
 
@@ -259,13 +333,14 @@ export function CapturesPage({ address }: { address: Address }): JSX.Element {
     (!address.of("by") || capture.protocol === address.of("by")) &&
     (since === undefined || (capture.opened_ns ?? 0) >= since);
   const matching = all.filter(isWanted);
-  const doubtful = matching.filter(({ doubts }) => doubts.length);
+  const doubtful = matching.filter((capture) => doubtsOf(capture) > 0);
   const isDoubtful = address.of("doubtful") === "1";
   const list = isDoubtful ? doubtful : matching;
   const protocols = [...new Set(all.flatMap(({ protocol }) => protocol ?? []))].sort();
   const [, , id = ""] = address.page.split("/");
   const selected = all.find((capture) => capture.id === decodeURIComponent(id));
   const seen = useWindow<HTMLElement>(list.length, 28, 44);
+  const isNarrow = useMedia(PHONE);
   const now = Date.now();
   const open = (capture: Capture) => go(address.with({ part: "", at: "", to: "" }, capturePage(capture.id)));
   return (
@@ -325,7 +400,7 @@ export function CapturesPage({ address }: { address: Address }): JSX.Element {
         </label>
       </div>
       <Said problem={problem} messages={answer?.messages} />
-      <div class="body">
+      <div class={selected ? "body beside" : "body"}>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys. */}
         <main class="scroll grow" ref={seen.scroll} onScroll={seen.measure} tabIndex={0}>
           <h1 class="vh">{say("page.captures")}</h1>
@@ -333,17 +408,21 @@ export function CapturesPage({ address }: { address: Address }): JSX.Element {
             <p class="empty">
               <b>{say("empty")}</b> {show("captures.empty", { how: <Link to="/">{say("captures.how")}</Link> })}
             </p>
+          ) : isNarrow ? (
+            <Cards list={list} selected={selected} open={open} />
           ) : (
             <table class="t pad" style={seen.room} aria-rowcount={list.length + 1}>
               <thead>
                 <tr>
                   <th>{say("captures.capture")}</th>
-                  <th class="wide">{say("captures.instance")}</th>
-                  <th>{say("captures.protocol")}</th>
-                  <th aria-sort="descending">{say("captures.received")} ↓</th>
-                  <th class="n">{say("captures.size")}</th>
-                  <th class="n wide">{say("captures.records")}</th>
-                  <th class="wide">{say("captures.times")}</th>
+                  <th class="wide far">{say("captures.instance")}</th>
+                  <th class="mid">{say("captures.protocol")}</th>
+                  <th class="mid" aria-sort="descending">
+                    {say("captures.received")} ↓
+                  </th>
+                  <th class="n mid">{say("captures.size")}</th>
+                  <th class="n wide far">{say("captures.records")}</th>
+                  <th class="wide far">{say("captures.times")}</th>
                   <th>{say("captures.state")}</th>
                   <th class="wide">{say("captures.doubts")}</th>
                 </tr>
@@ -361,26 +440,18 @@ export function CapturesPage({ address }: { address: Address }): JSX.Element {
                     <td>
                       <span class="s">{nameOf(capture)}</span> <small class="dim3">{capture.id}</small>
                     </td>
-                    <td class="dim wide">{capture.instance || "–"}</td>
-                    <td class="dim">{capture.protocol ?? say("unknown")}</td>
-                    <td title={capture.opened_ns === null ? undefined : iso(capture.opened_ns)}>
+                    <td class="dim wide far">{capture.instance || "–"}</td>
+                    <td class="dim mid">{capture.protocol ?? say("unknown")}</td>
+                    <td class="mid" title={capture.opened_ns === null ? undefined : iso(capture.opened_ns)}>
                       {ago(capture.opened_ns, now)}
                     </td>
-                    <td class="n">{amount("bytes", bytesOf(capture))}</td>
-                    <td class="n wide">
+                    <td class="n mid">{amount("bytes", bytesOf(capture))}</td>
+                    <td class="n wide far">
                       {capture.facts?.records === undefined ? "–" : grouped(capture.facts.records)}
                     </td>
                     <Times capture={capture} />
                     <td class={capture.state === "open" ? "ok" : ""}>{stateOf(capture)}</td>
-                    <td class={capture.doubts.length ? "wide warn" : "wide dim3"}>
-                      {capture.doubts.length ? (
-                        <>
-                          <Icon name="warning" /> {say("captures.doubts.count", { doubts: capture.doubts.length })}
-                        </>
-                      ) : (
-                        say("none")
-                      )}
-                    </td>
+                    <Doubts capture={capture} />
                   </tr>
                 ))}
               </tbody>

@@ -92,17 +92,18 @@ export function withDuration(filter: string, least: string, most = ""): string {
 /** The least duration that a filter asks for. */
 export const leastDuration = (filter: string): string => /duration\s*>=\s*(\S+)/.exec(filter)?.[1] ?? "";
 
-const FAILED = /\s*\b(and\s+)?(?<!not )error\b(\s*=\s*true)?/;
+const FAILED = /(^\s*|\s+and\s+)error\s*=\s*true(?=\s+and\b|\s*$)/i;
 
-/** Returns true if a filter asks for failed calls alone. */
-export const asksFailed = (filter: string): boolean => FAILED.test(filter);
+/** Returns true if a filter asks for failed calls alone, as a press asks for them: `error` by itself is a word. */
+export const asksFailed = (filter: string): boolean => FAILED.test(filter) && !/\bor\b/i.test(filter);
 
 /** A filter that asks for failed calls alone, or does so no more. */
 export function withFailed(filter: string, on: boolean): string {
   const rest = filter
     .replace(FAILED, "")
-    .replace(/^\s*and\s+/, "")
+    .replace(/^\s*and\s+/i, "")
     .trim();
   if (!on) return rest;
-  return rest ? `${rest} and error = true` : "error = true";
+  if (!rest) return "error = true";
+  return /\bor\b/i.test(rest) ? `(${rest}) and error = true` : `${rest} and error = true`;
 }

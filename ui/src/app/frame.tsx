@@ -1,6 +1,6 @@
 /* What all pages of the app have around them. */
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { switchTheme } from "../shared/theme";
 import { Address, go, refresh } from "./address";
 import { type Answer, Problem, read } from "./api";
@@ -8,6 +8,7 @@ import { Icon } from "./icons";
 import { say } from "./language";
 import { Keys, Palette, remember } from "./palette";
 import { isLocalTime, switchZone } from "./times";
+import { told } from "./told";
 
 /** What of the address goes on from page to page. */
 const SHARED = ["svc", "capture", "version", "q", "from", "to"] as const;
@@ -125,12 +126,18 @@ export function Top({ address }: { address: Address }): JSX.Element {
   const [open, setOpen] = useState<"" | "palette" | "keys">("");
   useKeys(setOpen);
   useEffect(() => remember(address.of("q")), [address]);
+  // The page that is open is in view, also where the list of pages scrolls.
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const current = nav.current?.querySelector<HTMLElement>("[aria-current]");
+    if (nav.current && current) nav.current.scrollLeft = current.offsetLeft - nav.current.offsetLeft - 48;
+  }, [address.page]);
   return (
     <header class="top">
       <Link to="/" class="mark">
         traceloom
       </Link>
-      <nav class="nav" aria-label={say("top.pages")}>
+      <nav ref={nav} class="nav" aria-label={say("top.pages")}>
         {PAGES.map(([page, name, kept]) => (
           <Link key={page} to={to(page, kept)} current={here(page)}>
             {say(name)}
@@ -215,14 +222,23 @@ export function Said({
     <div aria-live="polite">
       {problem && (
         <p class="note bad">
-          <b>{say("refused")}</b> {problem.message}
+          <b>{say("refused")}</b> {told(problem.message).text}
         </p>
       )}
-      {(messages ?? []).map((message) => (
-        <p class="note" key={message}>
-          {message}
-        </p>
-      ))}
+      {(messages ?? []).map((message) => {
+        const { text, to } = told(message);
+        return (
+          <p class="note" key={message}>
+            {text}
+            {to && (
+              <>
+                {" · "}
+                <Link to={to}>{say("told.notes")}</Link>
+              </>
+            )}
+          </p>
+        );
+      })}
     </div>
   );
 }

@@ -61,8 +61,10 @@ function scaleOf(overview: Overview, width: number): Scale {
   const least = Math.max(decade(Math.min(...bands)), 1000);
   const longest = Math.max(overview.durations.max ?? 1, ...bands);
   const most = Math.max(decade(longest) * 10, least * 10);
-  const first = overview.first_ns ?? 0;
-  return new Scale(first, Math.max(overview.last_ns ?? first, first + 1), least, most, width);
+  const [first, last] = [overview.first_ns ?? 0, overview.last_ns ?? overview.first_ns ?? 0];
+  // What all began at once stands in the middle of a second.
+  const more = last - first < 1e6 ? 5e8 : 0;
+  return new Scale(first - more, last + more, least, most, width);
 }
 
 const NAMES = ["line", "ink-2", "ink-3", "bad", "accent", "q-1", "q-2", "q-3", "q-4", "q-5", "q-6"] as const;
@@ -115,7 +117,9 @@ function dots(
   calls: readonly Call[],
   isSelected: (call: Call) => boolean,
 ): void {
-  for (const call of calls) {
+  // What failed lies above the rest, and what is selected above all.
+  const above = (call: Call) => (isSelected(call) ? 2 : call.error ? 1 : 0);
+  for (const call of calls.toSorted((one, other) => above(one) - above(other))) {
     const selected = isSelected(call);
     g.globalAlpha = call.error || selected ? 1 : 0.6;
     g.fillStyle = call.error ? colour.bad : selected ? colour.accent : colour["ink-2"];

@@ -4,8 +4,10 @@ import { useState } from "preact/hooks";
 import { amount, grouped } from "../shared/amount";
 import { type Address, go } from "./address";
 import { Said, useAnswer } from "./frame";
+import { Icon } from "./icons";
 import { say } from "./language";
 import type { Column } from "./order";
+import { Pane } from "./pane";
 import { Rows } from "./rows";
 import { Scope, scopeOf } from "./scope";
 import { moment } from "./times";
@@ -317,12 +319,22 @@ function CollectionChart({ rows }: { rows: readonly Collection[] }): JSX.Element
   );
 }
 
+/** The first tab that has something. */
+function firstTab(heaps: readonly Heap[] = [], monitors: readonly Monitor[] = []): (typeof TABS)[number][0] {
+  if (heaps.some(({ classes }) => classes.length)) return "objects";
+  if (monitors.length) return "monitors";
+  return heaps.some(({ collections }) => collections.length) ? "gc" : "objects";
+}
+
 /** The page. */
 export function MemoryPage({ address }: { address: Address }): JSX.Element {
-  const tab = TABS.find(([name]) => name === address.of("tab"))?.[0] ?? "objects";
+  const wanted = TABS.find(([name]) => name === address.of("tab"))?.[0];
   const choice = scopeOf(address, { n: "10000" });
-  const heaps = useAnswer<Heap>(tab === "monitors" ? undefined : `objects?${choice}`);
-  const monitors = useAnswer<Monitor>(tab === "monitors" ? `monitors?${choice}` : undefined);
+  const heaps = useAnswer<Heap>(wanted === "monitors" ? undefined : `objects?${choice}`);
+  const isWithoutObjects = heaps.answer?.rows.every(({ classes }) => !classes.length) ?? false;
+  const isAsked = wanted === "monitors" || (!wanted && isWithoutObjects);
+  const monitors = useAnswer<Monitor>(isAsked ? `monitors?${choice}` : undefined);
+  const tab = wanted ?? firstTab(heaps.answer?.rows, monitors.answer?.rows);
   const asked = tab === "monitors" ? monitors : heaps;
   const [seen, setSeen] = useState<{ of: string; at: number } | null>(null);
   const at = seen?.of === `${tab} ${choice}` ? seen.at : -1;
@@ -383,7 +395,7 @@ export function MemoryPage({ address }: { address: Address }): JSX.Element {
             class="tab"
             role="tab"
             aria-selected={tab === name}
-            onClick={() => go(address.with({ tab: name === "objects" ? "" : name, sort: "" }))}
+            onClick={() => go(address.with({ tab: name, sort: "" }))}
           >
             {say(title)} <span class="dim3">{counts[name] !== undefined && grouped(counts[name])}</span>
           </button>
@@ -397,15 +409,15 @@ export function MemoryPage({ address }: { address: Address }): JSX.Element {
           {counts[tab] === 0 && !asked.isAsking ? <p class="empty">{nothing[tab]}</p> : lists[tab]}
         </div>
         {panes[tab] && (
-          <aside class="pane" aria-label={say("details")}>
-            <p class="row">
+          <Pane label={say("details")}>
+            <p class="row shut">
               <span class="grow" />
-              <button type="button" class="btn" onClick={() => choose(-1)} aria-label={say("close")}>
-                ✕
+              <button type="button" class="btn icon" onClick={() => choose(-1)} aria-label={say("close")}>
+                <Icon name="close" />
               </button>
             </p>
             {panes[tab]}
-          </aside>
+          </Pane>
         )}
       </div>
     </main>

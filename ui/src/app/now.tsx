@@ -1,13 +1,13 @@
 /* Now: what is slow, what is there, what arrives, and how to send. */
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { amount, grouped, percent } from "../shared/amount";
 import { type Address, go } from "./address";
 import type { Call, Capture, Listener, Overview, Service } from "./api";
 import { callPage } from "./call";
 import { titleOf } from "./call_columns";
 import { CellBar } from "./call_pane";
-import { capturePage, nameOf } from "./captures";
+import { capturePage, doubtsOf, nameOf, notesOf } from "./captures";
 import { ofEntry } from "./filter";
 import { Copied, Link, Said, useAnswer, useRead } from "./frame";
 import { Icon } from "./icons";
@@ -18,6 +18,8 @@ import { Drop, Sent, useUploads } from "./upload";
 
 /** Bytes that are read for the numbers of calls without being asked. */
 const AT_ONCE = 256 << 20;
+/** Bytes up to which what comes first is read again as more of it comes. */
+const FIRST = 16 << 20;
 /** Calls below which nothing is found. */
 const FEW = 20;
 /** Milliseconds between two looks at what arrives. */
@@ -142,7 +144,7 @@ function Store({ captures, services }: { captures: readonly Capture[]; services:
 
 function Doubts({ captures }: { captures: readonly Capture[] }): JSX.Element | null {
   const doubtful = captures
-    .filter(({ doubts }) => doubts.length)
+    .filter((capture) => doubtsOf(capture) > 0)
     .slice(-4)
     .reverse();
   if (!doubtful.length) return null;
@@ -158,8 +160,8 @@ function Doubts({ captures }: { captures: readonly Capture[] }): JSX.Element | n
               <Icon name="warning" />
             </span>
             <span>
-              <Link to={capturePage(capture.id)}>{nameOf(capture)}</Link>: {capture.doubts[0]}
-              {capture.doubts.length > 1 && say("now.notes.more", { notes: capture.doubts.length - 1 })}
+              <Link to={capturePage(capture.id)}>{nameOf(capture)}</Link>: {capture.doubts[0] ?? notesOf(capture)}
+              {capture.doubts[0] && doubtsOf(capture) > 1 && say("now.notes.more", { notes: doubtsOf(capture) - 1 })}
             </span>
           </li>
         ))}
@@ -343,17 +345,13 @@ export function Now({ address }: { address: Address }): JSX.Element {
   const services = useAnswer<Service>(`services?round=${round}`);
   const listeners = useAnswer<Listener>(`listeners?round=${round}`);
   const uploads = useUploads(() => setRound((round) => round + 1));
-  useEffect(() => {
-    if (!isLive) return;
-    const timer = setInterval(() => setRound((round) => round + 1), LOOK);
-    return () => clearInterval(timer);
-  }, [isLive]);
+  const [isFirst, setFirst] = useState(false);
   const list = services.answer?.rows ?? [];
   const bytes = list.reduce((sum, service) => sum + service.bytes, 0);
   const [isAsked, setAsked] = useState(false);
   const isWanted = services.answer !== undefined && list.length > 0 && (bytes <= AT_ONCE || isAsked);
   // While it is live, what needs every call read stays as it was.
-  const once = isWanted ? `round=${isLive ? 0 : round}` : undefined;
+  const once = isWanted ? `round=${isLive && !isFirst ? 0 : round}` : undefined;
   const overview = useAnswer<Overview>(once && `calls/overview?${once}`);
   const groups = useAnswer<Group>(overview.answer && once && `calls/groups?by=title-shape&n=${ENTRIES}&${once}`);
   const hotspots = useAnswer<Hotspots>(groups.answer && once && `hotspots?${once}`);
@@ -361,7 +359,25 @@ export function Now({ address }: { address: Address }): JSX.Element {
   const [all] = overview.answer?.rows ?? [];
   const [slow] = slowest.answer?.rows ?? [];
   const rows = captures.answer?.rows ?? [];
-  if (captures.answer && !rows.length) return <Empty listeners={listeners.answer?.rows ?? []} uploads={uploads} />;
+  const isEmpty = captures.answer !== undefined && !rows.length;
+  useEffect(() => {
+    if (isEmpty) setFirst(true);
+  }, [isEmpty]);
+  // A page that was empty goes on until nothing more comes, so that it shows all of what came first.
+  const came = `${rows.length} ${bytes}`;
+  const before = useRef("");
+  useEffect(() => {
+    if (!isFirst || isEmpty || captures.isAsking || services.isAsking) return;
+    if (before.current === came || bytes > FIRST) setFirst(false);
+    before.current = came;
+  }, [isFirst, isEmpty, captures.isAsking, services.isAsking]);
+  const isBusy = [captures, services, overview, groups, hotspots, slowest].some(({ isAsking }) => isAsking);
+  useEffect(() => {
+    if (isBusy || !(isLive || isEmpty || isFirst)) return;
+    const timer = setTimeout(() => setRound((round) => round + 1), LOOK);
+    return () => clearTimeout(timer);
+  }, [isBusy, isLive, isEmpty, isFirst, round]);
+  if (isEmpty) return <Empty listeners={listeners.answer?.rows ?? []} uploads={uploads} />;
   const over = all?.longer.find(({ duration_ns }) => duration_ns === 1e9)?.calls;
   const figures: [string, string, string?][] = all
     ? [

@@ -5,11 +5,14 @@ import { turnZone } from "../shared/zone";
 import { Problem } from "./api";
 import { say } from "./language";
 import { isLocalTime } from "./times";
+import { apart } from "./told";
 
 /** A part as it came: its elements, and what the head of its page says. */
 export interface Fetched {
   section: HTMLElement;
   about: string;
+  /** Notes of what it is drawn from. */
+  messages: string[];
 }
 
 /** Asks the collector for the page that has a part, and takes the part out of it. */
@@ -25,7 +28,7 @@ export async function fetchPart(path: string, signal: AbortSignal): Promise<Fetc
   const page = new DOMParser().parseFromString(text, "text/html");
   const section = page.querySelector<HTMLElement>("[data-part]");
   if (!section) throw new Problem(say("part.none"), null);
-  return { section: document.importNode(section, true), about: page.querySelector(".about")?.textContent ?? "" };
+  return { section: document.importNode(section, true), ...apart(page.querySelector(".about")?.textContent ?? "") };
 }
 
 /** The data that a part brought with it. */
@@ -42,6 +45,13 @@ function makeToast(): void {
   document.body.append(toast);
 }
 
+/** What was told of a part. */
+export interface Came {
+  about: string;
+  problem?: Problem | undefined;
+  messages?: string[] | undefined;
+}
+
 /** Shows the part of a page of the collector; `start` brings it to life, until another one takes its place. */
 export function Part(props: {
   path: string;
@@ -49,7 +59,7 @@ export function Part(props: {
   isInside?: boolean | undefined;
   start: (section: HTMLElement, life: AbortSignal) => void;
   /** Told what the head of its page says, or why there is none. */
-  came: (about: string, problem?: Problem) => void;
+  came: (about: string, problem?: Problem, messages?: string[]) => void;
 }): JSX.Element {
   const { path, isInside, start, came } = props;
   turnZone(isLocalTime());
@@ -59,12 +69,12 @@ export function Part(props: {
     const life = new AbortController();
     setState("asking");
     fetchPart(path, life.signal).then(
-      ({ section, about }) => {
+      ({ section, about, messages }) => {
         // Parts fill the room that they have, as in pages of their own.
         document.body.classList.toggle("whole", !isInside);
         makeToast();
         place.current?.replaceChildren(section);
-        came(about);
+        came(about, undefined, messages);
         setState("here");
         start(section, life.signal);
       },

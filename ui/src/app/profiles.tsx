@@ -5,11 +5,11 @@ import type { Held } from "../flame/data";
 import { startFlame } from "../flame/input";
 import { amount, type Scale } from "../shared/amount";
 import { type Address, go } from "./address";
-import type { Capture, Problem, Service } from "./api";
+import type { Capture, Service } from "./api";
 import { firstBase, versionsOf } from "./base";
 import { Link, Said, useAnswer } from "./frame";
 import { say, show } from "./language";
-import { dataOf, Part } from "./part";
+import { type Came, dataOf, Part } from "./part";
 import { SCOPE, Scope, scopeOf } from "./scope";
 import { Singles } from "./singles";
 import { bound } from "./times";
@@ -197,7 +197,7 @@ function compared(address: Address): string {
 
 /** The page. */
 export function ProfilesPage({ address }: { address: Address }): JSX.Element {
-  const [said, setSaid] = useState<{ about: string; problem?: Problem | undefined }>({ about: "" });
+  const [said, setSaid] = useState<Came>({ about: "" });
   const captures = useAnswer<Capture>("captures");
   const services = useAnswer<Service>("services").answer?.rows ?? [];
   const versions = versionsOf(services, address.query.getAll("svc"));
@@ -226,7 +226,7 @@ export function ProfilesPage({ address }: { address: Address }): JSX.Element {
   };
   const isDrawn = view === "" || (view === "compare" && isCompared);
   return (
-    <main class="app">
+    <main class={values.length > 1 || address.of("value") ? "app valued" : "app"}>
       <h1 class="vh">{say("page.profiles")}</h1>
       <Scope address={address} vocabulary={useWords()} found={isDrawn ? said.about : ""} refused={said.problem}>
         {view === "" && <Value address={address} values={values} none={say("profiles.usual")} />}
@@ -240,9 +240,19 @@ export function ProfilesPage({ address }: { address: Address }): JSX.Element {
       </Scope>
       {view === "compare" && <Sides address={address} versions={versions} values={values} />}
       {isDrawn && <Left address={address} />}
-      <Said problem={captures.problem ?? (isDrawn ? said.problem : undefined)} />
+      <Said
+        problem={captures.problem ?? (isDrawn ? said.problem : undefined)}
+        messages={isDrawn ? said.messages : undefined}
+      />
       {view === "single" && <Singles address={address} captures={captures.answer?.rows ?? []} />}
-      {isDrawn && <Part key={path} path={path} start={start} came={(about, problem) => setSaid({ about, problem })} />}
+      {isDrawn && (
+        <Part
+          key={path}
+          path={path}
+          start={start}
+          came={(about, problem, messages) => setSaid({ about, problem, messages })}
+        />
+      )}
       {view === "compare" && !isCompared && (
         <p class="empty">
           <b>{say("profiles.none")}</b>{" "}

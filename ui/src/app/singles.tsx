@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { amount } from "../shared/amount";
 import { type Address, go } from "./address";
 import type { Capture } from "./api";
+import { nameOf } from "./captures";
 import { COLUMNS, cells, heat, INSTANCES, instanceOf } from "./cells";
 import { Link } from "./frame";
 import { say } from "./language";
@@ -71,8 +72,10 @@ export function Singles({ address, captures }: { address: Address; captures: rea
         <tbody>
           {some.slice(0, ROWS).map((capture) => (
             <tr key={capture.id} onClick={() => go(to(capture.id))}>
-              <td class="s">
-                <Link to={to(capture.id)}>{capture.id}</Link>
+              <td>
+                <Link to={to(capture.id)}>
+                  <span class="s">{nameOf(capture)}</span> <small class="dim3">{capture.id}</small>
+                </Link>
               </td>
               <td>{moment(capture.opened_ns)}</td>
               <td>{capture.service || "–"}</td>

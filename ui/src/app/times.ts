@@ -1,5 +1,6 @@
 /* Moments of the Unix clock. JSON has their nanoseconds as numbers, of which a double keeps the microseconds. */
 import { inZone } from "../shared/zone";
+import { isOffset } from "./clock";
 import { say } from "./language";
 
 const ZONE = "traceloom.zone";
@@ -17,13 +18,20 @@ export function switchZone(): void {
 
 const utc = (ns: number): string => new Date(ns / 1e6).toISOString();
 
+/** A distance from the start of a clock of unknown origin. */
+const offset = (ns: number): string => `${ns < 0 ? "−" : "+"}${Math.abs(ns / 1e9).toFixed(3)} s`;
+
 /** A moment with its zone, as `from` and `to` take it. */
-export const iso = (ns: number): string => (isLocal ? inZone(utc(ns)) : utc(ns));
+export const iso = (ns: number): string => {
+  if (isOffset(ns)) return offset(ns);
+  return isLocal ? inZone(utc(ns)) : utc(ns);
+};
 
 /** Time of day where it is of the same day as `day`, else date and time. */
 export function moment(ns: number | null | undefined, day?: number): string {
   if (ns === null || ns === undefined) return "–";
   const text = iso(ns);
+  if (isOffset(ns)) return text;
   const isSameDay = day !== undefined && iso(day).slice(0, 10) === text.slice(0, 10);
   return isSameDay ? text.slice(11, 23) : `${text.slice(0, 10)} ${text.slice(11, 23)}`;
 }

@@ -132,7 +132,10 @@ export class Course {
   }
 }
 
-/** The moment a stretch begins with: the time of a day, or since the start; with as many digits as stretches need. */
+/** Nanoseconds of a day. */
+const DAY = 86_400_000_000_000n;
+
+/** The moment a stretch begins with: the time of a day, with its date where there are several, or since the start; with as many digits as stretches need. */
 export function moment(course: Course, stretch: number): string {
   const digits = Math.max(0, 9 - Math.floor(Math.log10(course.step)));
   const ns = course.unix ? course.startOf(stretch) : course.startOf(stretch) - course.startOf(0);
@@ -144,7 +147,11 @@ export function moment(course: Course, stretch: number): string {
   if (!course.unix) return `+${seconds}${rest} s`;
   const utc = new Date(Number(seconds) * 1000);
   const date = isLocalZone() ? new Date(utc.getTime() - utc.getTimezoneOffset() * 60_000) : utc;
-  return `${Number.isNaN(date.getTime()) ? seconds : date.toISOString().slice(11, 19)}${rest}`;
+  if (Number.isNaN(date.getTime())) return `${seconds}${rest}`;
+  const text = date.toISOString();
+  if (BigInt(course.step) >= DAY) return text.slice(0, 10);
+  const isOneDay = course.startOf(0) / DAY === course.startOf(course.size) / DAY;
+  return `${isOneDay ? "" : `${text.slice(0, 10)} `}${text.slice(11, 19)}${rest}`;
 }
 
 /** Bars of a strip: what each kind of work came to in each. */

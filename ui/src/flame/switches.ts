@@ -93,8 +93,10 @@ export class Switches {
     const words = model.cutWords();
     by(part, "cuts").hidden = !words;
     by(part, "cuts").textContent = words;
+    // The sentence is of everything: of less, what is left says what its percentages are of.
     const finding = by(part, "finding");
-    finding.textContent = (isWhole && (data.held.compared?.finding ?? data.held.finding)) || "";
+    const isAll = !seen.range && seen.thread < 0;
+    finding.textContent = (isWhole && isAll && (data.held.compared?.finding ?? data.held.finding)) || "";
     finding.hidden = !finding.textContent;
     this.colours.value = seen.colours;
   }

@@ -232,6 +232,7 @@ export class FlameTable {
       }
       cells.append(named("td", grouped(row.count), "dim count"), this.nameCell(row.s));
     }
+    pressRows(body);
     place.replaceChildren(table);
     const rest = rows.slice(most).reduce((sum, row) => sum + row.own, 0);
     this.more(place, rows.length, most, data.held.merge === "sum" ? `, self ${model.amount(rest)}` : "");
@@ -303,6 +304,7 @@ export class FlameTable {
       for (const count of counts) row.append(named("td", grouped(count), "dim count"));
       row.append(this.nameCell(s));
     }
+    pressRows(body);
     place.replaceChildren(table);
     this.more(place, rows.length, most);
   }
@@ -514,6 +516,15 @@ export class FlameTable {
     for (let up = last; up >= 0; up = tree.parent[up]) way.unshift(this.model.idOf(up));
     return way;
   }
+}
+
+/** A press anywhere in a row is one on its name. */
+function pressRows(body: HTMLTableSectionElement): void {
+  body.addEventListener("click", ({ target }) => {
+    const element = target as Element;
+    if (element.closest("button") || !getSelection()?.isCollapsed) return;
+    element.closest("tr")?.querySelector<HTMLElement>(".name button")?.click();
+  });
 }
 
 const levelOf = (row: Element) => Number(row.ariaLevel);

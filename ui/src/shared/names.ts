@@ -104,8 +104,12 @@ export function levels(name: string): string[] {
   return levelsOf(name.slice(0, name.length - line.length)).map((level) => level + line);
 }
 
+/** Files of native code, with the version behind. */
+const LIBRARY = /\.(so(\.\d+)*|dll|dylib|jnilib)$/;
+
 function levelsOf(name: string): string[] {
   if (name.includes("+0x")) return [name];
+  if (LIBRARY.test(name)) return [...new Set([name, name.slice(name.lastIndexOf("/") + 1)])];
   if (name.includes("::")) return scoped(name);
   return java(name) ?? (/\s/.test(name) ? [name] : dotted(name));
 }

@@ -17,6 +17,9 @@ import { showTracks } from "./table";
 import type { TileRequests } from "./tile_requests";
 import { Words } from "./words";
 
+/** Nanoseconds that are shown at least around an item. */
+const LEAST = 1000;
+
 export class TimelineChart {
   readonly model: TimelineModel;
   readonly words: Words;
@@ -150,7 +153,8 @@ export class TimelineChart {
   zoomTo(item: number): void {
     const { model } = this;
     const length = Number(model.lengthOf(item));
-    const span = Math.max(length * 1.2, 10);
+    // Of a moment as much is shown around it as helps to know where it is.
+    const span = length ? Math.max(length * 1.2, LEAST) : Math.max(model.view.span / 100, LEAST);
     this.showWindow(model.t.sh[item], model.t.sl[item] - (span - length) / 2, span);
   }
 
@@ -188,9 +192,10 @@ export class TimelineChart {
     const { t } = model;
     const from = model.place(t.sh[item], t.sl[item]);
     const to = model.place(t.eh[item], t.el[item]);
-    if (to < 20 || from > model.plot - 20 || (reveal === "near" && to - from < 4)) {
-      const length = model.lengthOf(item);
-      const span = reveal === "near" ? Math.max(Number(length) * 8, 40) : model.view.span;
+    const length = model.lengthOf(item);
+    const isNarrow = reveal === "near" && length > 0 && to - from < 4;
+    if (to < 20 || from > model.plot - 20 || isNarrow) {
+      const span = isNarrow ? Math.max(Number(length) * 8, LEAST) : model.view.span;
       const { h, l } = halves(model.startOf(item) + length / 2n);
       this.showWindow(h, l - span / 2, span);
     }

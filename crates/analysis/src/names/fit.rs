@@ -124,9 +124,23 @@ pub(crate) fn levels(name: &str) -> Vec<String> {
     levels
 }
 
+/// Returns true if a name is a file of native code, perhaps with the version behind.
+fn is_library(name: &str) -> bool {
+    let is_version = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let mut parts = name.rsplit('.').skip_while(is_version);
+    let is_versioned = parts.next() == Some("so") && parts.next().is_some();
+    let end = name.rsplit_once('.').map(|(_, end)| end);
+    is_versioned || matches!(end, Some("dll" | "dylib" | "jnilib"))
+}
+
 fn levels_of(name: &str) -> Vec<String> {
     if name.contains("+0x") {
         return vec![name.to_owned()];
+    }
+    if is_library(name) {
+        let mut levels = vec![name.to_owned()];
+        levels.extend(name.rsplit_once('/').map(|(_, file)| file.to_owned()));
+        return levels;
     }
     if name.contains("::") {
         return scoped(name);

@@ -48,10 +48,33 @@ await serve(async ({ cdt, origin, data }) => {
       else assert.match(cells[at.cpu], /^[0–]$/);
       assert.equal(cells[at.calls], call.calls ? String(call.calls) : call.calls === 0 ? '0' : '–');
       assert.equal(cells[at.thread], call.thread ?? '–');
-      if (call.title) assert.equal(cells[at.what].replace(/\s+(failed|running)$/, ''), call.title);
-      assert.equal(cells[at.what].endsWith(' failed'), call.error);
+      if (call.title) assert.equal(cells[at.what].replace(/^\s*(failed|running)\s+/, ''), call.title);
+      assert.equal(/^\s*failed /.test(cells[at.what]), call.error);
     }
     await accessible(page, 'Calls');
+
+    // That a call failed is seen beside the pane as well.
+    const failed = page.locator('tr[data-row]', { hasText: 'failed' }).first();
+    await failed.click();
+    await page.getByRole('complementary', { name: 'The call' }).waitFor();
+    const [sign, cell] = [await failed.locator('.bad').last().boundingBox(), await failed.locator('td').last().boundingBox()];
+    assert.ok(sign.x >= cell.x && sign.x + sign.width <= Math.min(cell.x + cell.width, (await page.locator('.work').boundingBox()).width), 'what is cut off is not that it failed');
+    await page.keyboard.press('Escape');
+
+    // The chip asks for failed calls in the filter's words, and says so of nothing else.
+    const chip = page.getByRole('button', { name: /^Failed/ });
+    await chip.click();
+    await found(page, `${overview.errors} call`);
+    assert.equal(new URL(page.url()).searchParams.get('q'), 'error = true');
+    assert.equal(await chip.getAttribute('aria-pressed'), 'true');
+    await chip.click();
+    await found(page, `${overview.calls} calls`);
+    await page.goto(`${origin}/calls?sort=-duration&q=error`);
+    await page.getByText('No call matches').waitFor();
+    assert.equal(await page.getByRole('button', { name: /^Failed/ }).getAttribute('aria-pressed'), 'false');
+    await page.goto(`${origin}/calls?sort=-duration`);
+    await found(page, `${overview.calls} calls`);
+    await settled(page);
 
     // A filter: completed by Tab, refused at its column, applied by Enter, taken back by Back.
     const filter = page.getByRole('combobox', { name: 'Filter' });

@@ -30,6 +30,32 @@ await serve(async ({ cdt, origin, data }) => {
     assert.deepEqual(rows.map(([, , protocol]) => protocol), all.map(({ protocol }) => protocol));
     await accessible(page, 'Captures');
 
+    // What is doubtful is what the collector saw and what `check` says, once a capture is decoded.
+    const level = (id, ...levels) => {
+      const { stdout } = spawnSync(process.env.TRACELOOM_BINARY, ['check', `${data}#${id}`, '--json'], { encoding: 'utf8' });
+      const notes = stdout.split('\n').filter(Boolean).map((line) => JSON.parse(line));
+      return notes.filter((note) => levels.includes(note.level)).length;
+    };
+    let decoded = [];
+    while (decoded.length < all.length) {
+      await page.waitForTimeout(500);
+      decoded = json('captures', 'ls', data, '--json').reverse().filter(({ facts }) => facts?.notes);
+    }
+    await page.reload();
+    await page.locator('main tbody tr').first().waitFor();
+    const doubts = decoded.map(({ id, doubts }) => doubts.length + level(id, 'warn', 'damage'));
+    assert.ok(doubts.some((count) => count > 0), 'a damaged capture is doubtful');
+    const shown = (await cells(page, 'main tbody tr')).map((row) => Number.parseInt(row.at(-1), 10) || 0);
+    assert.deepEqual(shown, doubts);
+    const chip = page.getByRole('button', { name: /^Doubtful/ });
+    assert.equal(await chip.textContent(), `Doubtful ${doubts.filter((count) => count > 0).length}`);
+    await page.goto(`${origin}/`);
+    const damagedId = decoded.find(({ id }) => level(id, 'warn', 'damage')).id;
+    const told = page.locator('section', { hasText: 'of the last captures' }).locator('li', { has: page.locator(`a[href="/captures/${damagedId}"]`) });
+    await told.waitFor();
+    await page.goto(`${origin}/captures`);
+    await page.getByText(`${all.length} captures`).waitFor();
+
     // What is found, by words and by protocol, is in the address.
     await page.getByPlaceholder('name, service, instance').fill('damaged');
     await page.getByText('1 capture', { exact: true }).waitFor();
@@ -60,12 +86,13 @@ await serve(async ({ cdt, origin, data }) => {
     await page.goto(`${origin}/captures/${id}`);
     const run = spawnSync(process.env.TRACELOOM_BINARY, ['check', `${data}#${id}`, '--json'], { encoding: 'utf8' });
     const notes = run.stdout.trim().split('\n').map((line) => JSON.parse(line));
+    notes.sort((one, other) => one.offset - other.offset);
     const [note] = notes;
     const row = pane.locator('section', { hasText: 'by offset' }).locator('tbody tr');
     await row.first().waitFor();
     assert.equal(await row.count(), notes.length);
-    const told = await row.first().textContent();
-    assert.equal(told, `0x${note.offset.toString(16)}${note.level}${note.kind}${note.count > 1 ? ` × ${note.count}` : ''} ${note.text}`);
+    const said = await row.first().textContent();
+    assert.equal(said, `0x${note.offset.toString(16)}${note.level}${note.kind}${note.count > 1 ? ` × ${note.count}` : ''} ${note.text}`);
     await row.first().click();
     await page.waitForURL(new RegExp(`at=0x${note.offset.toString(16)}`));
     const hex = pane.locator('pre.hex');

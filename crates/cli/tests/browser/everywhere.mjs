@@ -18,6 +18,47 @@ async function open(page, address) {
   await page.waitForFunction(() => document.querySelector('h1') && !document.querySelector('[aria-busy=true]'));
 }
 
+/** Texts and controls that lie on each other, and bars that hold more than is seen of them. */
+const crowded = (page) => page.evaluate(() => {
+  const clipped = (element, { left, top, right, bottom }) => {
+    const box = { left, top, right, bottom };
+    for (let around = element; around; around = around.parentElement) {
+      const style = getComputedStyle(around);
+      if (style.visibility === 'hidden' || style.clipPath !== 'none' || style.position === 'fixed' || style.position === 'sticky') return null;
+      if (style.overflow === 'visible') continue;
+      const frame = around.getBoundingClientRect();
+      box.left = Math.max(box.left, frame.left);
+      box.top = Math.max(box.top, frame.top);
+      box.right = Math.min(box.right, frame.right);
+      box.bottom = Math.min(box.bottom, frame.bottom);
+    }
+    return box.right - box.left > 2 && box.bottom - box.top > 2 ? box : null;
+  };
+  const boxes = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (!node.data.trim() || node.parentElement.closest('[data-part], script, option, .ruler, .key')) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    for (const rect of range.getClientRects()) {
+      const box = clipped(node.parentElement, rect);
+      if (box) boxes.push({ ...box, node, text: node.data.trim().slice(0, 30) });
+    }
+  }
+  const faults = [];
+  for (const [at, one] of boxes.entries()) {
+    for (const other of boxes.slice(at + 1)) {
+      const [wide, high] = [Math.min(one.right, other.right) - Math.max(one.left, other.left), Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top)];
+      // A text that is cut has boxes of what is shown and of all of it.
+      if (one.node !== other.node && wide > 2 && high > 4) faults.push(`${one.text} on ${other.text}`);
+    }
+  }
+  for (const bar of document.querySelectorAll('nav, .bar, [role=tablist]')) {
+    if (bar.scrollWidth > bar.clientWidth + 1) faults.push(`${bar.className} holds ${bar.scrollWidth} px in ${bar.clientWidth}`);
+  }
+  return faults.slice(0, 5);
+});
+
 await serve(async ({ cdt, origin, data }) => {
   // An empty store is a page of its own.
   for (const colorScheme of ['light', 'dark']) {
@@ -50,6 +91,25 @@ await serve(async ({ cdt, origin, data }) => {
         }
       }, { origin, asked: 400, colorScheme, viewport, hasTouch: viewport.width < 640 });
     }
+  }
+
+  // In windows of other widths nothing lies on its neighbour, and bars show all that they hold.
+  for (const width of [1000, 1920]) {
+    await browse(async (page) => {
+      for (const address of pages) {
+        const what = `${address}, ${width}`;
+        await open(page, origin + address);
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${what} is wider than the window`);
+        assert.deepEqual(await crowded(page), [], what);
+      }
+      // What a call did has room beside the pane as well.
+      for (const address of ['/calls', `/calls?sel=${call.capture.id}/${call.capture.call}`]) {
+        await open(page, origin + address);
+        await page.locator('tr[data-row]').first().waitFor();
+        const [column, list] = [await page.locator('th', { hasText: 'what' }).boundingBox(), await page.locator('.list').boundingBox()];
+        assert.ok(column.width >= 200 && column.x + column.width <= list.x + list.width + 1, `${address}, ${width}: what a call did has ${column.width} px`);
+      }
+    }, { origin, asked: 400, viewport: { width, height: 900 } });
   }
 
   // The browser's language, until another is chosen.
