@@ -19,6 +19,7 @@ mod outputs;
 mod page;
 mod pages;
 mod peers;
+mod python;
 mod tidy;
 
 use std::process::ExitCode;
@@ -30,6 +31,7 @@ usage: cargo xtask COMMAND
   tidy        the rules of this repository that no compiler knows
   book        the documents as a site, in target/book/html; needs mdbook
   page        the page that reads a dropped file by itself, in target/page/traceloom.html; needs the target wasm32-unknown-unknown
+  python      the wheel of crates/python, and what it reads beside what the program prints; needs maturin, and python3 with pyarrow
   bless       rewrite golden files, snapshots and generated documents
   laws --all  the long run of the laws every format obeys
   clients     installs the agents and exporters that tests of the collector use, and runs those tests
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         ["book"] => {
             cargo::release_program().and_then(|target| book::run(&target.join("release/traceloom")))
         }
+        ["python"] => python::run(),
         ["page"] => page::run().map(drop),
         ["clients"] => clients::run(),
         ["bless"] => bless::run(),

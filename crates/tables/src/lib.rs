@@ -2,9 +2,10 @@
 //!
 //! [`Tables`] takes the rows of [`traceloom_model::flat`]: they become batches of at most [`BATCH_ROWS`]
 //! rows, and each table is a file of its own, whose bytes go to the caller as they are made. Deliberately absent: reading, and names of files in a
-//! file system.
+//! file system. [`Batches`] keeps them in memory; it is all there is without the feature `files`.
 //!
 //! ```
+//! # #[cfg(feature = "files")] {
 //! use traceloom_model::flat::Flatten;
 //! use traceloom_model::{Clock, CounterBatch, Order, Series, Sink, Unit};
 //! use traceloom_tables::{FileFormat, Tables};
@@ -28,15 +29,22 @@
 //! sink.rows().finish().unwrap();
 //! drop(sink);
 //! assert!(files["counters.parquet"].starts_with(b"PAR1"));
+//! # }
 //! ```
 
+mod batches;
 mod columns;
 mod error;
+#[cfg(feature = "files")]
 mod file;
+#[cfg(feature = "files")]
 mod sink;
 
+pub use batches::{BatchTable, Batches};
 pub use error::Error;
+#[cfg(feature = "files")]
 pub use file::FileFormat;
+#[cfg(feature = "files")]
 pub use sink::{Tables, Write};
 
 /// Most rows of a record batch.

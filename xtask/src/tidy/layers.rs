@@ -34,6 +34,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("page", &["cli"]),
+    ("python", &["tables", "cli"]),
 ];
 
 /// The crates that do no I/O: pure functions of what they are given.
