@@ -3,13 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use traceloom_formats::{FORMATS, Format, LowerOptions, by_name};
+use traceloom_formats::{FORMATS, Format, LowerOptions, by_name, tptp};
 use traceloom_input::captures::DEFAULT;
 use traceloom_input::{OpenOptions, Streams};
 use traceloom_model::Limits;
 
 use crate::asked::RunNames;
+use crate::select::rules_file;
 use crate::usage::{Usage, nearest};
+
+/// The messages of TPTP's agents for programs that this one starts.
+pub(crate) const TPTP_MESSAGES: &str = "TRACELOOM_TPTP_MESSAGES";
 
 /// Flags that every command which reads takes.
 #[derive(Args, Clone, Default)]
@@ -28,6 +32,11 @@ pub(crate) struct Common {
     /// Show what was recorded and infer nothing: events of actors stay on the stream they were written to.
     #[arg(long, global = true)]
     pub(crate) as_recorded: bool,
+    /// Messages of TPTP's agents besides the 30 that are known: a file with a line for each, its id, its element, and its fields in
+    /// wire order as `attribute:kind`, such as `1500 cacheMiss threadIdRef:long time:ticks region:text`. Kinds are byte, int,
+    /// signed, long, ticks and text; a stack is `stackDepth:int stack` at the end.
+    #[arg(long, global = true, value_name = "FILE", env = TPTP_MESSAGES, hide_env = true)]
+    pub(crate) tptp_messages: Option<PathBuf>,
     /// Time zone of printed times, such as `Europe/Berlin`.
     #[arg(long, global = true, value_name = "ZONE", default_value = "UTC")]
     pub(crate) tz: String,
@@ -48,7 +57,7 @@ pub(crate) struct Common {
 /// Leaves flags of reading out of the help of a command that reads no recording.
 pub(crate) fn reads_nothing(arg: clap::Arg) -> clap::Arg {
     match arg.get_id().as_str() {
-        "input_format" | "strict" | "limit" | "as_recorded" => arg.hide(true),
+        "input_format" | "strict" | "limit" | "as_recorded" | "tptp_messages" => arg.hide(true),
         _ => arg,
     }
 }
@@ -93,6 +102,17 @@ impl Common {
                 .map_err(|error| Usage(error.to_string()))?;
         }
         Ok(limits)
+    }
+
+    /// Has readers know the messages of TPTP's agents that a file describes.
+    pub(crate) fn describe_messages(&self) -> anyhow::Result<()> {
+        let Some(path) = &self.tptp_messages else {
+            return Ok(());
+        };
+        let shown = path.display();
+        let description = rules_file("--tptp-messages", path)?;
+        let described = tptp::register(&description);
+        Ok(described.map_err(|error| Usage(format!("--tptp-messages: {shown}: {error}")))?)
     }
 
     pub(crate) fn lower_options(&self) -> anyhow::Result<LowerOptions> {

@@ -14,7 +14,7 @@ use traceloom_input::captures::{
 use traceloom_server::{Answers, Question, Request, ask, rebuild_catalog, uuid};
 
 use crate::Outcome;
-use crate::args::{Common, DataArgument, reads_nothing};
+use crate::args::{Common, DataArgument, TPTP_MESSAGES, reads_nothing};
 use crate::numbers::{count, size, things};
 use crate::streams::{message, stdout};
 use crate::style::Style;
@@ -114,7 +114,7 @@ struct Rebuild {
     #[command(flatten)]
     data: DataArgument,
     #[command(flatten)]
-    _common: Common,
+    common: Common,
 }
 
 #[derive(Args)]
@@ -323,7 +323,12 @@ fn delete(options: &Delete) -> anyhow::Result<Outcome> {
 
 fn rebuild(options: &Rebuild) -> anyhow::Result<Outcome> {
     let folder = DataFolder::open(options.data.path())?;
-    let answers = |data: &Path, question: &Question| answers::command(data, None, question);
+    let messages = options.common.tptp_messages.clone();
+    let answers = move |data: &Path, question: &Question| {
+        let mut command = answers::command(data, None, question)?;
+        command.envs(messages.iter().map(|path| (TPTP_MESSAGES, path)));
+        Ok(command)
+    };
     let mut said = Instant::now();
     let n_captures = rebuild_catalog(
         &folder,

@@ -112,6 +112,7 @@ impl Args {
                 return Err(Usage(reason).into());
             }
         }
+        self.common.describe_messages()?;
         match self.command {
             None => crate::info::first_look(&self.paths, &self.common),
             Some(Command::Info(options)) => crate::info::run(&options),

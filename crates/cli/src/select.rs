@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::path::Path;
 
 use anyhow::Context;
 use clap::Args;
@@ -201,10 +202,11 @@ impl AdjustFlags {
 }
 
 /// Reads a file of rules that somebody wrote.
-fn rules_file(flag: &str, path: &str) -> anyhow::Result<String> {
+pub(crate) fn rules_file(flag: &str, path: impl AsRef<Path>) -> anyhow::Result<String> {
     const MOST: u64 = 64 << 20;
-    let mut text = Vec::new();
-    let file = File::open(path).with_context(|| format!("{flag}: {path}"))?;
+    let (mut text, file) = (Vec::new(), path.as_ref());
+    let path = file.display();
+    let file = File::open(file).with_context(|| format!("{flag}: {path}"))?;
     let read = file.take(MOST + 1).read_to_end(&mut text);
     if read.with_context(|| format!("{flag}: {path}"))? as u64 > MOST {
         return Err(Usage(format!("{flag}: {path} is larger than {MOST} bytes")).into());

@@ -118,7 +118,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     log: LogFlags,
     #[command(flatten)]
-    _common: Common,
+    common: Common,
 }
 
 /// When captures leave the log, and how long they are kept.
@@ -409,7 +409,7 @@ fn collector(options: &Options) -> anyhow::Result<traceloom_server::Options> {
         upload_bytes: options.upload_bytes,
         input_tags: options.points.input_tags(),
         forward: options.points.forward()?,
-        answers: Some(options.views.answers()?),
+        answers: Some(options.views.answers(&options.common)?),
         tenant_bytes: options
             .tenant_mib_per_minute
             .map(|mib| mib.saturating_mul(1 << 20)),

@@ -12,6 +12,7 @@ use traceloom_analysis::hotspots::Categories;
 use traceloom_analysis::query::Query;
 use traceloom_server::{Answers, Question};
 
+use crate::args::{Common, TPTP_MESSAGES};
 use crate::usage::Usage;
 
 /// Files that pages go by; both are read when the collector begins.
@@ -75,22 +76,32 @@ impl ViewFlags {
         }))
     }
 
-    /// Returns who answers. The rules are those of now, whatever becomes of their file: answers are kept until something arrives.
-    pub(crate) fn answers(&self) -> anyhow::Result<Answers> {
-        let copy = match &self.categories {
+    /// Returns who answers. The rules and the messages of agents are those of now, whatever becomes of their files: answers are kept
+    /// until something arrives.
+    pub(crate) fn answers(&self, common: &Common) -> anyhow::Result<Answers> {
+        let rules = match &self.categories {
             None => None,
-            Some(_) => {
-                let mut copy = NamedTempFile::with_prefix("traceloom-categories-")?;
-                copy.write_all(self.rules()?.as_bytes())?;
-                Some(copy)
-            }
+            Some(_) => Some(copied("categories", &self.rules()?)?),
+        };
+        let messages = match &common.tptp_messages {
+            None => None,
+            Some(path) => Some(copied("tptp-messages", &read(path)?)?),
         };
         let command = move |data: &Path, question: &Question| {
-            let rules = copy.as_ref().map(NamedTempFile::path);
-            crate::answers::command(data, rules, question)
+            let rules = rules.as_ref().map(NamedTempFile::path);
+            let mut command = crate::answers::command(data, rules, question)?;
+            command.envs(messages.iter().map(|copy| (TPTP_MESSAGES, copy.path())));
+            Ok(command)
         };
         Ok(Answers(Arc::new(command)))
     }
+}
+
+/// Writes a file that goes with the collector.
+fn copied(name: &str, text: &str) -> std::io::Result<NamedTempFile> {
+    let mut copy = NamedTempFile::with_prefix(format!("traceloom-{name}-"))?;
+    copy.write_all(text.as_bytes())?;
+    Ok(copy)
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {

@@ -10,7 +10,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use collected::http::captures;
+use collected::http::{ask, captures, request};
 use collected::program::running::Running;
 use collected::{Collector, eventually, exported, records, run, stdout, text};
 
@@ -303,4 +303,37 @@ fn what_came_is_in_the_log_soon_and_outlasts_a_kill() {
     collector.child.wait().expect("an end");
     assert!(exported(&data, "1-1", "trace.trcbin") == bytes[..50_000]);
     assert_eq!(captures(&data)[0]["state"], "interrupted");
+}
+
+/// The notes of a capture are those of a reader that knows what the author of the agent described.
+#[test]
+fn a_collector_reads_described_messages() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| scratch.path().join(name);
+    let [xml, binary, messages, data] =
+        ["a.trcxml", "a.trcbin", "messages.txt", "data"].map(path);
+    std::fs::write(
+        &messages,
+        "32001 cacheMiss threadIdRef:long time:ticks region:text",
+    )
+    .expect("a description");
+    let miss = "<TRACE><cacheMiss threadIdRef=\"7\" time=\"1773463901.25\" region=\"prices\"/></TRACE>";
+    std::fs::write(&xml, miss).expect("a trace");
+    let described = ["--tptp-messages", text(&messages)];
+    stdout(&[&["convert", text(&xml), text(&binary)], &described[..]].concat());
+    let notes = |more: &[&str], id: &str| {
+        let collector = Collector::start(&data, more);
+        stdout(&["push", text(&binary), "--to", &collector.http]);
+        let line = format!("GET /api/v1/captures/{id}/notes");
+        let answer = ask(
+            &collector.http,
+            &request(&collector.http, &line, "", b""),
+        );
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.body
+    };
+    let known = notes(&described, "1-1");
+    assert!(!known.contains("unknown_message"), "{known}");
+    let unknown = notes(&[], "2-1");
+    assert!(unknown.contains("unknown_message"), "{unknown}");
 }

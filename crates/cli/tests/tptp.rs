@@ -507,3 +507,80 @@ fn names_of_files() {
     let top = run(&["top", odd]);
     assert!(stderr(&top).contains("1 warn notes"), "{}", stderr(&top));
 }
+
+/// A trace with messages of the author of an agent, in the XML form.
+const DESCRIBED: &str = concat!(
+    "<?xml version=\"1.0\"?>\n<TRACE>\n",
+    "<threadStart threadId=\"7\" time=\"1773463900.5\" threadName=\"main\" groupName=\"main\" parentName=\"\"/>\n",
+    "<cacheMiss threadIdRef=\"7\" time=\"1773463901.25\" region=\"prices &amp; stock\" size=\"12\" cost=\"0.004\"/>\n",
+    "<cacheMiss threadIdRef=\"7\" time=\"1773463902.5\" region=\"orders\" size=\"1\"/>\n",
+    "<parked threadIdRef=\"7\" time=\"1773463903.0\">",
+    "<annotation name=\"stack\" method=\"java/lang/Thread.park\" line=\"9\"/></parked>\n",
+    "</TRACE>\n"
+);
+const MESSAGES: &str = "# Messages of the shop's agent.\n\
+    1500 cacheMiss threadIdRef:long time:ticks region:text size:int cost:ticks\n\n\
+    1501 parked threadIdRef:long time:ticks stackDepth:int stack\n";
+
+/// Both forms of a described message say the same, and lower to events with its fields, stack, thread and time.
+#[test]
+fn described_messages_are_read_and_written() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| scratch.path().join(name).to_string_lossy().into_owned();
+    let [xml, binary, back, messages] =
+        ["a.trcxml", "a.trcbin", "b.trcxml", "messages.txt"].map(path);
+    std::fs::write(&xml, DESCRIBED).expect("a trace");
+    std::fs::write(&messages, MESSAGES).expect("a description");
+    let with = |args: &[&str]| run(&[args, &["--tptp-messages", &messages]].concat());
+    for (from, to) in [(&xml, &binary), (&binary, &back)] {
+        let converted = with(&["convert", from, to]);
+        assert!(converted.status.success(), "{}", stderr(&converted));
+    }
+    let events = [&xml, &binary, &back].map(|file| {
+        let checked = with(&["check", file]);
+        assert!(checked.status.success(), "{}", stdout(&checked));
+        json_rows(&with(&["events", file, "--json"]))
+    });
+    assert_eq!(events[0], events[1]);
+    assert_eq!(events[0], events[2]);
+    let of = |kind: &str| -> Vec<&Value> {
+        let events = events[0].iter();
+        events.filter(|event| event["type"] == kind).collect()
+    };
+    let misses = of("cache_miss");
+    assert_eq!(misses.len(), 2, "{:?}", events[0]);
+    assert_eq!(misses[0]["thread"], "main");
+    assert_eq!(misses[0]["time"], 1_773_463_901_250_000_000_u64);
+    assert_eq!(misses[0]["fields"]["region"], "prices & stock");
+    assert_eq!(misses[0]["fields"]["size"], 12);
+    assert_eq!(misses[0]["fields"]["cost"], 4_000_000);
+    assert_eq!(of("parked").len(), 1);
+    let records = json_rows(&with(&["dump", &binary, "--json"]));
+    let miss = records.iter().find(|record| record["kind"] == "cache_miss");
+    assert_eq!(miss.expect("a record")["region"], "prices & stock");
+    // Without the description its bytes are kept, and nothing is said to be known of them.
+    let records = json_rows(&run(&["dump", &binary, "--json"]));
+    let unknown = records.iter().filter(|record| record["kind"] == "unknown");
+    let ids: Vec<&Value> = unknown.map(|record| &record["id"]).collect();
+    assert_eq!(ids, [1500, 1500, 1501]);
+    let checked = stdout(&run(&["check", &binary]));
+    assert!(checked.contains("messages with id 1500"), "{checked}");
+}
+
+#[test]
+fn a_wrong_description_is_said_with_its_line() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let messages = scratch.path().join("messages.txt");
+    std::fs::write(&messages, "# mine\n1015 mine a:int\n").expect("a file");
+    let messages = messages.to_string_lossy();
+    let file = vector("monitors_depth_0.trcbin");
+    let refused = run(&["info", &file, "--tptp-messages", &messages]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = stderr(&refused);
+    assert!(
+        said.contains("line 2: 1015 methodEntry is there already"),
+        "{said}"
+    );
+    let missing = run(&["info", &file, "--tptp-messages", "/nowhere/messages"]);
+    assert!(stderr(&missing).contains("--tptp-messages: /nowhere/messages"));
+}

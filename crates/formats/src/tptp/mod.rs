@@ -2,7 +2,7 @@
 //!
 //! Both forms carry the same 30 messages ([`MESSAGES`]). [`binary`] and [`xml`] move between bytes and
 //! records, [`to_xml`] and [`to_binary`] between the forms; [`negotiate`] is the exchange by which a
-//! client and a profiler agree on one of them.
+//! client and a profiler agree on one of them. [`register`] adds messages of an agent's author.
 //!
 //! Deliberately absent: filter files, which are a front end of the filter language in
 //! `traceloom-analysis`; and the Agent Controller's envelope. No reachable text gives its bytes (SPEC.md §9).
@@ -32,6 +32,7 @@ pub mod negotiate;
 pub mod option;
 mod probe;
 mod raise;
+mod registered;
 mod seconds;
 mod session;
 
@@ -45,6 +46,7 @@ pub use call::Call;
 pub use charset::{Charset, Refusal};
 pub use convert::{to_binary, to_xml};
 pub use message::{Draft, Form, Frames, Message, Slot, Texts};
+pub use registered::{DescriptionError, register};
 pub use session::PROTOCOL;
 pub use table::{FieldDef, Kind, Layout, MESSAGES, Schema, by_element, by_id};
 pub use visit::{Item, Visit};

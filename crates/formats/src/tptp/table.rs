@@ -1,5 +1,7 @@
 //! The 30 data messages as one table: reader, writer, dump, XML mapping and documentation follow it.
 
+use super::registered::registered;
+
 /// How a field is written on the wire and what its number means (SPEC.md §1.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -100,6 +102,25 @@ pub struct Schema {
 pub const MOST_FIELDS: usize = 19;
 
 impl Schema {
+    /// A message of an agent's author: one layout, and the fields of a broken stack, if it has one.
+    pub(super) fn new(
+        id: u16,
+        element: &'static str,
+        fields: &'static [FieldDef],
+        broken: &'static [FieldDef],
+        printed: &'static [u8],
+    ) -> Self {
+        Self {
+            id,
+            element,
+            kind: snake_case(element).leak(),
+            fields,
+            wide: &[],
+            broken,
+            printed,
+        }
+    }
+
     /// Returns the fields in wire order.
     #[must_use]
     pub const fn fields(&self, layout: Layout) -> &'static [FieldDef] {
@@ -181,6 +202,19 @@ const fn snake<const N: usize>(camel: &str) -> [u8; N] {
         out[to] = bytes[at].to_ascii_lowercase();
         to += 1;
         at += 1;
+    }
+    out
+}
+
+/// Returns a name of XML as `dump` prints it.
+pub(super) fn snake_case(camel: &str) -> String {
+    let bytes = camel.as_bytes();
+    let mut out = String::with_capacity(snake_len(camel));
+    for (at, byte) in bytes.iter().enumerate() {
+        if starts_word(bytes, at) {
+            out.push('_');
+        }
+        out.push(byte.to_ascii_lowercase().into());
     }
     out
 }
@@ -388,8 +422,23 @@ const ROWS: [u8; 41] = {
 #[inline]
 #[must_use]
 pub fn by_id(id: u16) -> Option<&'static Schema> {
-    let row = ROWS.get(usize::from(id.wrapping_sub(FIRST)))?;
-    MESSAGES.get(usize::from(*row))
+    let row = ROWS.get(usize::from(id.wrapping_sub(FIRST)));
+    match row.and_then(|row| MESSAGES.get(usize::from(*row))) {
+        None => described(|schema| schema.id == id),
+        found => found,
+    }
+}
+
+/// Finds a message that an agent's author described.
+#[cold]
+fn described(is_it: impl Fn(&Schema) -> bool) -> Option<&'static Schema> {
+    registered().iter().find(|schema| is_it(schema))
+}
+
+/// Finds a message by the kind of its records.
+pub(super) fn by_kind(kind: &str) -> Option<&'static Schema> {
+    let mut messages = MESSAGES.iter().chain(registered());
+    messages.find(|schema| schema.kind == kind)
 }
 
 /// Finds a message by its XML element name.
@@ -401,9 +450,8 @@ pub fn by_element(name: &[u8]) -> Option<&'static Schema> {
         b"methodExit" => return by_id(1016),
         _ => {}
     }
-    MESSAGES
-        .iter()
-        .find(|schema| schema.element.as_bytes() == name)
+    let mut messages = MESSAGES.iter().chain(registered());
+    messages.find(|schema| schema.element.as_bytes() == name)
 }
 
 #[cfg(test)]

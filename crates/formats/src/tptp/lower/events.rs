@@ -78,10 +78,12 @@ impl Lowering<'_> {
             _ => self.track_of(message),
         };
         let object = Some(message.number("objIdRef")).filter(|&id| id != 0);
+        let stack = self.stack(message);
         let attributes = self.attributes(message, COLUMNS, 0);
         self.batches.events.push(&EventRow {
             track,
             object: object.map(ObjectId),
+            stack,
             attributes: &attributes,
             ..EventRow::of_process(event_type, time, None)
         });
@@ -232,7 +234,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The stack of a monitor message; the wire has its innermost frame first.
+    /// The stack of a message; the wire has its innermost frame first.
     fn stack(&mut self, message: &Message<'_>) -> Option<StackId> {
         let mut frames = Vec::new();
         message.frames.each(&mut |method, line| {

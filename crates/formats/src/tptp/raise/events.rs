@@ -6,7 +6,7 @@ use super::order::Rank;
 use super::{Writer, schema, ticks};
 use crate::tptp::markup::escape;
 use crate::tptp::message::Draft;
-use crate::tptp::table::{FieldDef, Kind, Layout, MESSAGES, Schema};
+use crate::tptp::table::{FieldDef, Kind, Layout, Schema, by_kind};
 
 /// A message put together from names and values that are not there for long.
 pub(super) struct Rebuilt {
@@ -108,6 +108,15 @@ impl Rebuilt {
     }
 }
 
+/// Returns `true` if a message has room for what an event has besides its attributes.
+fn holds(schema: &Schema, event: &EventRow<'_>) -> bool {
+    let has = |attribute| schema.position(Layout::Table, attribute).is_some();
+    (event.track.is_none() || has("threadIdRef") || has("threadId"))
+        && (event.owner.is_none() || has("threadOwner"))
+        && (event.object.is_none() || has("objIdRef"))
+        && (event.stack.is_none() || schema.has_stack())
+}
+
 impl Writer<'_> {
     pub(super) fn event(&mut self, event: &EventRow<'_>) {
         let name = self.tables.event_type(event.event_type).map(|row| row.name);
@@ -129,8 +138,8 @@ impl Writer<'_> {
                 self.collection(event, &named);
             }
             "root_kind" => self.root_kind(event),
-            _ => match MESSAGES.iter().find(|schema| schema.kind == name) {
-                Some(schema) if fits(&[schema.id]) && event.end.is_none() => {
+            _ => match by_kind(&name) {
+                Some(schema) if fits(&[schema.id]) && event.end.is_none() && holds(schema, event) => {
                     self.plain(event, &named, schema);
                 }
                 _ => self.foreign(event, &named, &name),
