@@ -310,14 +310,14 @@ fn what_came_is_in_the_log_soon_and_outlasts_a_kill() {
 fn a_collector_reads_described_messages() {
     let scratch = tempfile::tempdir().expect("a folder");
     let path = |name: &str| scratch.path().join(name);
-    let [xml, binary, messages, data] =
-        ["a.trcxml", "a.trcbin", "messages.txt", "data"].map(path);
+    let [xml, binary, messages, data] = ["a.trcxml", "a.trcbin", "messages.txt", "data"].map(path);
     std::fs::write(
         &messages,
         "32001 cacheMiss threadIdRef:long time:ticks region:text",
     )
     .expect("a description");
-    let miss = "<TRACE><cacheMiss threadIdRef=\"7\" time=\"1773463901.25\" region=\"prices\"/></TRACE>";
+    let miss =
+        "<TRACE><cacheMiss threadIdRef=\"7\" time=\"1773463901.25\" region=\"prices\"/></TRACE>";
     std::fs::write(&xml, miss).expect("a trace");
     let described = ["--tptp-messages", text(&messages)];
     stdout(&[&["convert", text(&xml), text(&binary)], &described[..]].concat());
@@ -325,10 +325,7 @@ fn a_collector_reads_described_messages() {
         let collector = Collector::start(&data, more);
         stdout(&["push", text(&binary), "--to", &collector.http]);
         let line = format!("GET /api/v1/captures/{id}/notes");
-        let answer = ask(
-            &collector.http,
-            &request(&collector.http, &line, "", b""),
-        );
+        let answer = ask(&collector.http, &request(&collector.http, &line, "", b""));
         assert_eq!(answer.status, 200, "{}", answer.body);
         answer.body
     };

@@ -536,25 +536,27 @@ fn described_messages_are_read_and_written() {
         let converted = with(&["convert", from, to]);
         assert!(converted.status.success(), "{}", stderr(&converted));
     }
-    let events = [&xml, &binary, &back].map(|file| {
-        let checked = with(&["check", file]);
-        assert!(checked.status.success(), "{}", stdout(&checked));
-        json_rows(&with(&["events", file, "--json"]))
-    });
-    assert_eq!(events[0], events[1]);
-    assert_eq!(events[0], events[2]);
-    let of = |kind: &str| -> Vec<&Value> {
-        let events = events[0].iter();
-        events.filter(|event| event["type"] == kind).collect()
-    };
-    let misses = of("cache_miss");
-    assert_eq!(misses.len(), 2, "{:?}", events[0]);
-    assert_eq!(misses[0]["thread"], "main");
-    assert_eq!(misses[0]["time"], 1_773_463_901_250_000_000_u64);
-    assert_eq!(misses[0]["fields"]["region"], "prices & stock");
-    assert_eq!(misses[0]["fields"]["size"], 12);
-    assert_eq!(misses[0]["fields"]["cost"], 4_000_000);
-    assert_eq!(of("parked").len(), 1);
+    for kind in ["cache_miss", "parked"] {
+        let events = [&xml, &binary, &back].map(|file| {
+            let checked = with(&["check", file]);
+            assert!(checked.status.success(), "{}", stdout(&checked));
+            json_rows(&with(&["events", file, "--json", "--type", kind]))
+        });
+        assert_eq!(events[0], events[1]);
+        assert_eq!(events[0], events[2]);
+        let expected = match kind {
+            "parked" => json!([
+                {"thread": "main", "time": 1_773_463_903_000_000_000_u64, "stack": ["java.lang.Thread.park:9"]},
+            ]),
+            _ => json!([
+                {"thread": "main", "time": 1_773_463_901_250_000_000_u64,
+                 "attributes": {"region": "prices & stock", "size": 12, "cost": 4_000_000}},
+                {"thread": "main", "time": 1_773_463_902_500_000_000_u64,
+                 "attributes": {"region": "orders", "size": 1, "cost": null}},
+            ]),
+        };
+        assert_eq!(json!(events[0]), expected);
+    }
     let records = json_rows(&with(&["dump", &binary, "--json"]));
     let miss = records.iter().find(|record| record["kind"] == "cache_miss");
     assert_eq!(miss.expect("a record")["region"], "prices & stock");

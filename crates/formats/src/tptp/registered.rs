@@ -175,7 +175,9 @@ fn name(word: &str) -> Result<&'static str, String> {
         && word.len() <= 255;
     match is_name {
         true => Ok(word.to_owned().leak()),
-        false => Err(format!("`{word}` is no name of an XML element or attribute")),
+        false => Err(format!(
+            "`{word}` is no name of an XML element or attribute"
+        )),
     }
 }
 
@@ -201,7 +203,8 @@ mod tests {
 
     #[test]
     fn a_line_describes_a_message() {
-        let message = message("1500 cacheMiss threadIdRef:long time:ticks baseCPUTime:signed note:text");
+        let message =
+            message("1500 cacheMiss threadIdRef:long time:ticks baseCPUTime:signed note:text");
         let message = message.expect("a message");
         assert_eq!(
             (message.id, message.element, message.kind, message.least()),
@@ -230,14 +233,23 @@ mod tests {
             ("70000 a b:int", "`70000` is no message id: 0 to 65535"),
             ("2 clock b:int", "2 is a system message"),
             ("1500", "the name of the element is missing"),
-            ("1500 9lives b:int", "`9lives` is no name of an XML element or attribute"),
+            (
+                "1500 9lives b:int",
+                "`9lives` is no name of an XML element or attribute",
+            ),
             ("1500 TRACE b:int", "TRACE is the root of a document"),
             ("1500 a", "a message has at least one field"),
             ("1500 a b", "`b` is no attribute:kind"),
-            ("1500 a b:double", "`double` is no kind: byte, int, signed, long, ticks, text"),
+            (
+                "1500 a b:double",
+                "`double` is no kind: byte, int, signed, long, ticks, text",
+            ),
             ("1500 a b:int b:long", "b is there twice"),
             ("1500 a stack", "a stack follows stackDepth:int"),
-            ("1500 a stackDepth:int stack b:int", "nothing follows a stack"),
+            (
+                "1500 a stackDepth:int stack b:int",
+                "nothing follows a stack",
+            ),
         ];
         for (line, expected) in cases {
             assert_eq!(message(line).err().as_deref(), Some(expected), "{line}");
@@ -251,10 +263,19 @@ mod tests {
     #[test]
     fn a_message_that_is_there_already_is_refused() {
         let cases = [
-            ("\n# mine\n1015 a b:int", (3, "1015 methodEntry is there already")),
-            ("1500 threadStart b:int", (1, "1009 threadStart is there already")),
+            (
+                "\n# mine\n1015 a b:int",
+                (3, "1015 methodEntry is there already"),
+            ),
+            (
+                "1500 threadStart b:int",
+                (1, "1009 threadStart is there already"),
+            ),
             ("1500 a b:int\n1500 c d:int", (2, "1500 a is there already")),
-            ("1500 fooBar b:int\n1501 foo_bar d:int", (2, "1500 fooBar is there already")),
+            (
+                "1500 fooBar b:int\n1501 foo_bar d:int",
+                (2, "1500 fooBar is there already"),
+            ),
         ];
         for (description, (line, text)) in cases {
             let error = register(description).expect_err("a refusal");

@@ -139,7 +139,9 @@ impl Writer<'_> {
             }
             "root_kind" => self.root_kind(event),
             _ => match by_kind(&name) {
-                Some(schema) if fits(&[schema.id]) && event.end.is_none() && holds(schema, event) => {
+                Some(schema)
+                    if fits(&[schema.id]) && event.end.is_none() && holds(schema, event) =>
+                {
                     self.plain(event, &named, schema);
                 }
                 _ => self.foreign(event, &named, &name),
