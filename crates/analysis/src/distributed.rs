@@ -12,6 +12,8 @@ use traceloom_model::{
     SpanId, SpanRow, TrackId, Wants,
 };
 
+use crate::stage::HeldSpans;
+
 /// A call tree of a recording, wherever it is read again.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum TreeKey {
@@ -42,16 +44,36 @@ pub struct CallContexts {
 #[derive(Debug, Default)]
 pub struct Contexts {
     trees: Vec<CallContexts>,
+    order: Order,
     /// Calls whose root has not ended, by track: children come first.
     pending: HashMap<TrackId, Vec<SpanContext>>,
+    /// All spans of a recording that has no order.
+    held: HeldSpans,
 }
 
 impl Contexts {
-    /// Returns the trees in the order of their ends.
+    /// Returns the trees: those of a recording with an order in the order of their ends.
     #[must_use]
-    pub fn finish(self) -> Vec<CallContexts> {
+    pub fn finish(mut self) -> Vec<CallContexts> {
+        for tree in self.held.trees() {
+            let rows = tree.iter().filter_map(|&at| self.held.spans.row(at));
+            let contexts: Vec<SpanContext> = rows.filter_map(|row| identity(&row)).collect();
+            let root = tree.first().and_then(|&at| self.held.spans.row(at));
+            self.trees.extend(
+                root.filter(|_| !contexts.is_empty())
+                    .map(|root| CallContexts {
+                        key: TreeKey::of(&root),
+                        contexts,
+                    }),
+            );
+        }
         self.trees
     }
+}
+
+/// Returns what a call is called across processes, if it is called anything.
+fn identity(row: &SpanRow<'_>) -> Option<SpanContext> {
+    row.context.filter(|it| it.trace != 0 || it.span != 0)
 }
 
 impl Sink for Contexts {
@@ -63,13 +85,24 @@ impl Sink for Contexts {
         }
     }
 
+    fn begin(&mut self, order: Order, _clock: Clock) {
+        self.order = order;
+    }
+
     fn define(&mut self, _definitions: Definitions) -> Flow {
         Flow::Continue(())
     }
 
     fn spans(&mut self, batch: SpanBatch) -> Flow {
         for row in batch.iter() {
-            let own = row.context.filter(|it| it.trace != 0 || it.span != 0);
+            let own = identity(&row);
+            if self.order == Order::None {
+                self.held.put(&SpanRow {
+                    attributes: &[],
+                    ..row
+                });
+                continue;
+            }
             if row.parent.is_some() {
                 if let Some(context) = own {
                     self.pending.entry(row.track).or_default().push(context);
@@ -153,7 +186,10 @@ pub fn related(
 pub struct ChosenTrees<'s, S: Sink + ?Sized> {
     to: &'s mut S,
     chosen: &'s HashSet<TreeKey>,
+    order: Order,
     pending: HashMap<TrackId, SpanBatch>,
+    /// All spans of a recording that has no order.
+    held: HeldSpans,
 }
 
 impl<'s, S: Sink + ?Sized> ChosenTrees<'s, S> {
@@ -162,8 +198,28 @@ impl<'s, S: Sink + ?Sized> ChosenTrees<'s, S> {
         Self {
             to,
             chosen,
+            order: Order::default(),
             pending: HashMap::new(),
+            held: HeldSpans::default(),
         }
+    }
+
+    /// Passes the trees of a recording without an order on.
+    pub fn finish(self) -> Flow {
+        let Self {
+            to, chosen, held, ..
+        } = self;
+        for tree in held.trees() {
+            let root = tree.first().and_then(|&at| held.spans.row(at));
+            if !root.is_some_and(|root| chosen.contains(&TreeKey::of(&root))) {
+                continue;
+            }
+            let mut spans = SpanBatch::default();
+            let rows = tree.iter().filter_map(|&at| held.spans.row(at));
+            rows.for_each(|row| spans.push(&row));
+            to.spans(spans)?;
+        }
+        Flow::Continue(())
     }
 }
 
@@ -176,6 +232,7 @@ impl<S: Sink + ?Sized> Sink for ChosenTrees<'_, S> {
     }
 
     fn begin(&mut self, order: Order, clock: Clock) {
+        self.order = order;
         self.to.begin(order, clock);
     }
 
@@ -185,6 +242,10 @@ impl<S: Sink + ?Sized> Sink for ChosenTrees<'_, S> {
 
     fn spans(&mut self, batch: SpanBatch) -> Flow {
         for row in batch.iter() {
+            if self.order == Order::None {
+                self.held.put(&row);
+                continue;
+            }
             let tree = self.pending.entry(row.track).or_default();
             tree.push(&row);
             if row.parent.is_none() {

@@ -314,3 +314,47 @@ fn the_processed_trace_is_one_file_that_says_what_the_posts_said() {
     assert_eq!(calls(&processed), calls(&posts));
     assert_eq!(calls(&posts).len(), 5);
 }
+
+/// A file of OpenTelemetry with a request of one service and the two spans of another one, in the order that is asked for.
+fn otlp(is_parent_first: bool) -> String {
+    let span = |id: u8, parent: &str, name: &str, from: u8, to: u8| {
+        format!(
+            r#"{{"traceId":"{TRACE}","spanId":"00000000000000{id:02x}","parentSpanId":"{parent}","name":"{name}","kind":2,"startTimeUnixNano":"17900000000{from:02}000000","endTimeUnixNano":"17900000000{to:02}000000"}}"#
+        )
+    };
+    let service = |name: &str, spans: &str| {
+        format!(
+            r#"{{"resource":{{"attributes":[{{"key":"service.name","value":{{"stringValue":"{name}"}}}}]}},"scopeSpans":[{{"spans":[{spans}]}}]}}"#
+        )
+    };
+    let front = span(1, "", "GET /", 0, 90);
+    let outer = span(2, "0000000000000001", "check", 10, 60);
+    let inner = span(3, "0000000000000002", "SELECT", 20, 50);
+    let stock = match is_parent_first {
+        true => format!("{outer},{inner}"),
+        false => format!("{inner},{outer}"),
+    };
+    let services = [service("front", &front), service("stock", &stock)];
+    format!(r#"{{"resourceSpans":[{}]}}"#, services.join(","))
+}
+
+/// A trace has all its spans, whatever the order in which a file without one has them.
+#[test]
+fn spans_of_a_trace_come_in_any_order() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for is_parent_first in [true, false] {
+        let path = write(folder.path(), "trace.json", &otlp(is_parent_first));
+        let json = stdout(&["call", "--json", &path, TRACE]);
+        let names: Vec<_> = spans(&json)
+            .into_iter()
+            .map(|(depth, name, remote, _)| (depth, name, remote))
+            .collect();
+        let expected = [
+            (0, "GET /", false),
+            (1, "check", true),
+            (2, "SELECT", false),
+        ];
+        let expected = expected.map(|(depth, name, remote)| (depth, name.to_owned(), remote));
+        assert_eq!(names, expected, "parents first: {is_parent_first}");
+    }
+}

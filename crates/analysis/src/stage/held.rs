@@ -6,9 +6,9 @@ use foldhash::fast::RandomState;
 use traceloom_model::{SpanBatch, SpanId, SpanRow};
 
 /// Spans that wait for their call.
-#[derive(Default)]
-pub(super) struct HeldSpans {
-    pub(super) spans: SpanBatch,
+#[derive(Debug, Default)]
+pub(crate) struct HeldSpans {
+    pub(crate) spans: SpanBatch,
     /// Rows that are waiting no more, until they are most of them.
     gone: Vec<bool>,
     n_gone: usize,
@@ -18,15 +18,15 @@ pub(super) struct HeldSpans {
 }
 
 impl HeldSpans {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.spans.len() - self.n_gone
     }
 
-    pub(super) fn gone(&self, at: usize) -> bool {
+    pub(crate) fn gone(&self, at: usize) -> bool {
         self.gone.get(at).copied().unwrap_or(true)
     }
 
-    pub(super) fn put(&mut self, row: &SpanRow<'_>) {
+    pub(crate) fn put(&mut self, row: &SpanRow<'_>) {
         let at = self.spans.len();
         let before = row
             .parent
@@ -37,7 +37,7 @@ impl HeldSpans {
     }
 
     /// Returns the rows of everything below `root`, as they came.
-    pub(super) fn take(&mut self, root: SpanId) -> Vec<usize> {
+    pub(crate) fn take(&mut self, root: SpanId) -> Vec<usize> {
         let mut rows = Vec::new();
         let mut parents = vec![root];
         while let Some(parent) = parents.pop() {
@@ -53,7 +53,7 @@ impl HeldSpans {
     }
 
     /// Drops rows that [`HeldSpans::take`] returned.
-    pub(super) fn forget(&mut self, rows: &[usize]) {
+    pub(crate) fn forget(&mut self, rows: &[usize]) {
         for &at in rows {
             if let Some(gone) = self.gone.get_mut(at) {
                 *gone = true;
@@ -71,8 +71,25 @@ impl HeldSpans {
         }
     }
 
+    /// Returns the rows of each tree, its outermost span first and the others as they came.
+    pub(crate) fn trees(&self) -> Vec<Vec<usize>> {
+        let roots = self.roots();
+        let mut trees: Vec<Vec<usize>> = Vec::new();
+        let mut tree_of: HashMap<usize, usize, RandomState> = HashMap::default();
+        for (at, &root) in roots.iter().enumerate().filter(|(at, _)| !self.gone(*at)) {
+            let tree = *tree_of.entry(root).or_insert_with(|| {
+                trees.push(vec![root]);
+                trees.len() - 1
+            });
+            if let Some(rows) = trees.get_mut(tree).filter(|_| at != root) {
+                rows.push(at);
+            }
+        }
+        trees
+    }
+
     /// Returns the row of each row's outermost span; a circle of parents ends where it closes.
-    pub(super) fn roots(&self) -> Vec<usize> {
+    pub(crate) fn roots(&self) -> Vec<usize> {
         let rows: HashMap<SpanId, usize, RandomState> = self
             .spans
             .id

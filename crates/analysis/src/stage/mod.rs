@@ -23,6 +23,7 @@ pub use as_samples::{AsSamples, ToldSpans};
 pub use as_spans::{AsSpans, ConvertedSamples};
 pub use choose::{Choose, Fraction};
 pub use extent::Extent;
+pub(crate) use held::HeldSpans;
 pub use redact::{Category, Learning, Redact, Redaction};
 pub use shift::{Shift, Shifts};
 pub use sift::Sift;

@@ -153,6 +153,7 @@ fn joined(
         if !chosen.is_empty() {
             let mut trees = ChosenTrees::new(&mut many, chosen);
             let notes = place.lower_every_method(&options, &mut trees)?;
+            let _ = trees.finish();
             mention(place.input, &[notes]);
         }
         many.next_recording(place.document.parts().len());
