@@ -23,6 +23,12 @@ pub enum Column {
     Calls,
     /// Transactions.
     Transactions,
+    /// What it ran in.
+    Service,
+    /// The process of it.
+    Instance,
+    /// The machine.
+    Host,
     /// Name of the track.
     Thread,
     /// What it did, in words.
@@ -57,7 +63,7 @@ pub enum Column {
     Attribute(String),
 }
 
-pub(crate) const KNOWN: [(&str, Column); 21] = [
+pub(crate) const KNOWN: [(&str, Column); 24] = [
     ("start", Column::Start),
     ("end", Column::End),
     ("duration", Column::Duration),
@@ -66,6 +72,9 @@ pub(crate) const KNOWN: [(&str, Column); 21] = [
     ("queue", Column::Queue),
     ("calls", Column::Calls),
     ("transactions", Column::Transactions),
+    ("service", Column::Service),
+    ("instance", Column::Instance),
+    ("host", Column::Host),
     ("thread", Column::Thread),
     ("title", Column::Title),
     ("method", Column::Method),

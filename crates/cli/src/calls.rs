@@ -233,7 +233,7 @@ fn add(
     query: &CallQuery,
 ) -> anyhow::Result<()> {
     let notes = input.read(|recording| {
-        let mut table = list.table(query);
+        let mut table = list.table(query).sent_by(recording.sender());
         let notes = recording.lower(&mut table)?;
         list.add(table.finish(), |call| {
             CallName::of(input.number - 1, recording, call)

@@ -1,11 +1,15 @@
 //! What a collector knows of its captures without reading them.
 
+use std::collections::HashMap;
 use std::path::Path;
 
+use traceloom_analysis::calls::Sender;
 use traceloom_input::captures::{
     Capture, CaptureId, Captures, ChosenCaptures, ContentHash, DataFolder, NoteCounts, SessionEnd,
     State,
 };
+
+use crate::read_plan::sender_of;
 
 /// A capture, and from when to when what it holds may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +56,16 @@ impl CatalogEntry {
 /// How far clocks of senders may be ahead of the collector's, in nanoseconds: an hour.
 pub(crate) const AHEAD_NS: i64 = 3_600_000_000_000;
 
+/// Captures of a data folder.
+#[derive(Debug)]
+pub(crate) struct CatalogAt {
+    pub(crate) chosen: ChosenCaptures,
+    pub(crate) entries: Vec<CatalogEntry>,
+    pub(crate) senders: HashMap<CaptureId, Sender>,
+}
+
 /// Returns the captures that a path names, if it is a data folder or captures of one.
-pub(crate) fn at(path: &str) -> anyhow::Result<Option<(ChosenCaptures, Vec<CatalogEntry>)>> {
+pub(crate) fn at(path: &str) -> anyhow::Result<Option<CatalogAt>> {
     let chosen = ChosenCaptures::of(path);
     if chosen.is_none() && !DataFolder::is_at(Path::new(path)) {
         return Ok(None);
@@ -78,7 +90,12 @@ pub(crate) fn at(path: &str) -> anyhow::Result<Option<(ChosenCaptures, Vec<Catal
             ChosenCaptures::whole(folder.to_owned(), ids)
         }
     };
-    Ok(Some((chosen, entries)))
+    let senders = list.iter().map(|one| (one.id, sender_of(&one.identity)));
+    Ok(Some(CatalogAt {
+        senders: senders.collect(),
+        chosen,
+        entries,
+    }))
 }
 
 /// Returns until when something of each capture was received. What an earlier run of the collector left unfinished ended before the

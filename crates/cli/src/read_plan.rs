@@ -1,10 +1,12 @@
 //! Reading one recording: in the stretch of time, on the clock and without the methods that flags name.
 
 use jiff::tz::TimeZone;
+use traceloom_analysis::calls::Sender;
 use traceloom_analysis::filter::{Filter, Hide, HideSurvey};
 use traceloom_analysis::stage::{Choose, Extent, Range, Shift, Window};
+use traceloom_formats::protocol::Identity;
 use traceloom_formats::{LowerOptions, Source};
-use traceloom_input::{Document, Input, piped};
+use traceloom_input::{Document, Input, InputPart, piped};
 use traceloom_model::{Clock, Limit, Notes, Sink};
 
 use crate::args::Common;
@@ -80,6 +82,14 @@ impl<'f> ReadPlan<'f> {
     }
 }
 
+/// Returns what lists of calls show of a sender.
+pub(crate) fn sender_of(identity: &Identity) -> Sender {
+    Sender {
+        service: identity.service.clone(),
+        instance: identity.instance.clone(),
+    }
+}
+
 /// A recording that can be read, any number of times.
 pub(crate) struct RecordingReader<'r> {
     plan: &'r ReadPlan<'r>,
@@ -94,6 +104,14 @@ impl RecordingReader<'_> {
     pub(crate) fn file(&self) -> &str {
         let first = self.document.parts().first();
         first.map_or("", |part| part.name.as_str())
+    }
+
+    /// Returns who sent the recording to a collector; nobody where it is a file.
+    pub(crate) fn sender(&self) -> Sender {
+        let first = self.document.members().next();
+        let part = first.and_then(|(part, _)| self.input.parts().get(part));
+        part.and_then(InputPart::sender)
+            .map_or_else(Sender::default, sender_of)
     }
 
     /// Returns the clock of the recording, after shifts.

@@ -126,7 +126,7 @@ fn calls_of_indexes_are_those_of_the_captures() {
     let (_collector, data, n) = collected_calls(scratch.path());
     let made = fs::read_dir(data.join("calls")).expect("indexes");
     assert_eq!(made.count(), n);
-    let wanted: [&[&str]; 14] = [
+    let wanted: [&[&str]; 16] = [
         &["--sort=-start"],
         &["--sort=start"],
         &["--sort=-duration"],
@@ -135,6 +135,8 @@ fn calls_of_indexes_are_those_of_the_captures() {
         &["--sort=-suspended"],
         &["--sort=thread"],
         &["--sort=-title"],
+        &["--sort=-service"],
+        &["--sort=instance"],
         &["--sort=-memory_used"],
         &["--sort=-duration", "--errors"],
         &["--sort=-start", "--filter", "duration > 2ms"],
@@ -338,4 +340,48 @@ fn what_is_damaged_or_of_another_manifest_is_read_from_the_capture() {
     eventually(|| (captures(&data).len() == n - 1).then_some(()));
     eventually(|| (!data.join("calls").join(&first).exists()).then_some(()));
     drop(collector);
+}
+
+/// Calls of all services can be told apart, although CDT's own recordings name none.
+#[test]
+fn calls_tell_who_sent_them() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let collector = Collector::start(&data, &[]);
+    for service in ["first", "second"] {
+        let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
+        stdout(&["send", shop, "--to", &collector.url, "--service", service]);
+    }
+    decoded(&data, 2);
+    let captures = captures(&data);
+    let sent_by = |of: &Value, what: &str| {
+        let mut all = captures.iter();
+        all.find(|row| row["id"] == of["capture"]["id"])
+            .map(|row| row[what].clone())
+    };
+    let [indexed, read] = both(&data, &["--sort=-duration", "-n=20"]);
+    for calls in [indexed, read] {
+        let (calls, _) = rows(calls);
+        assert_eq!(calls.len(), 20);
+        for call in &calls {
+            assert_eq!(Some(call["service"].clone()), sent_by(call, "service"));
+            assert_eq!(Some(call["instance"].clone()), sent_by(call, "instance"));
+        }
+        assert_ne!(
+            calls[0]["service"], calls[1]["service"],
+            "each call came twice"
+        );
+    }
+    let csv = stdout(&[
+        "calls",
+        text(&data),
+        "--csv",
+        "-n=0",
+        "--columns",
+        "service",
+    ]);
+    for service in ["first", "second"] {
+        let of = csv.lines().filter(|line| line.ends_with(service)).count();
+        assert_eq!(of, 56, "{csv}");
+    }
 }

@@ -99,6 +99,10 @@ export interface Call {
   suspended?: number | null;
   queue?: number | null;
   calls?: number | null;
+  /** Where it ran, where that is known. */
+  service?: string | null;
+  instance?: string | null;
+  host?: string | null;
   thread: string | null;
   title: string | null;
   method: string | null;

@@ -73,6 +73,9 @@ const own = (): readonly Column[] => [
   timed("queue", 72),
   counted("calls"),
   counted("transactions"),
+  texts("service", 120),
+  texts("instance", 150),
+  texts("host", 110),
   texts("thread", 150),
   { ...texts("title", 0), text: titleOf, title: (call) => call.title ?? call.method ?? undefined },
   texts("method", 260),
@@ -84,6 +87,9 @@ const own = (): readonly Column[] => [
 
 /** Columns that are shown unless others are chosen. */
 export const USUAL = ["start", "duration", "cpu", "suspended", "queue", "calls", "transactions", "thread", "title"];
+
+/** The same where calls of several services stand together. */
+export const OF_SERVICES = USUAL.flatMap((name) => (name === "thread" ? ["service", name] : [name]));
 
 const ATTRIBUTE = "attr.";
 const COUNTER = "counter.";

@@ -5,7 +5,7 @@ import { amount, grouped } from "../shared/amount";
 import { type Address, go } from "./address";
 import type { Call, Overview, Service } from "./api";
 import { callPage } from "./call";
-import { columnOf, columnsOf, USUAL } from "./call_columns";
+import { columnOf, columnsOf, OF_SERVICES, USUAL } from "./call_columns";
 import { type CallPages, useCallPages } from "./call_pages";
 import { CallPane } from "./call_pane";
 import { CallList, keyOf } from "./call_table";
@@ -40,12 +40,12 @@ const SPARE = ["suspended", "queue", "transactions"];
 const SPARE_BESIDE = [...SPARE, "cpu", "thread"];
 
 /** The usual columns that a window has room for, beside the pane or without it. */
-function useUsual(hasPane: boolean): string[] {
+function useUsual(all: readonly string[], hasPane: boolean): string[] {
   const isWide = useMedia("(min-width: 1440px)");
   const isMiddle = useMedia("(min-width: 1280px)");
   const isNarrow = useMedia("(max-width: 999px)");
   const left = isNarrow || (hasPane && !isMiddle) ? SPARE_BESIDE : !isMiddle || (hasPane && !isWide) ? SPARE : [];
-  return USUAL.filter((name) => !left.includes(name));
+  return all.filter((name) => !left.includes(name));
 }
 
 function Columns(props: { address: Address; all: readonly string[]; usual: readonly string[] }): JSX.Element {
@@ -287,7 +287,9 @@ export function CallsPage({ address }: { address: Address }): JSX.Element {
   const held = [...arrived, ...(list?.held() ?? [])];
   const units = list?.units ?? {};
   const names = chosenColumns(address);
-  const usual = useUsual(held.some((call) => keyOf(call) === address.of("sel")));
+  const isOfMany = !address.of("svc") && (services.answer?.rows.length ?? 0) > 1;
+  const hasPane = held.some((call) => keyOf(call) === address.of("sel"));
+  const usual = useUsual(isOfMany ? OF_SERVICES : USUAL, hasPane);
   const columns = (names.length ? names : usual).map((name) => columnOf(name, units));
   const longest = overview?.durations.max ?? Math.max(...held.map(({ duration }) => duration), 1);
   const selected = held.find((call) => keyOf(call) === address.of("sel"));

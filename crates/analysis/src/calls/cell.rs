@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use traceloom_model::bounds::saturated_i64;
-use traceloom_model::{Timestamp, Unit, Value};
+use traceloom_model::{Resource, StringId, Timestamp, Unit, Value};
 
 use super::{Call, CallState, Calls};
 use crate::column::{self, Column};
-use crate::text::{is_async, title, track_name, value_text};
+use crate::text::{is_async, of_resource, title, track_name, value_text};
 
 /// What a row holds in a column.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +67,9 @@ impl Calls {
                 duration(self.pauses.suspended(call.start, call.end))
             }
             Column::Suspended => Cell::None,
+            Column::Service => self.place(call, |row| row.service, &self.sender.service),
+            Column::Instance => self.place(call, |row| row.instance, &self.sender.instance),
+            Column::Host => self.place(call, |row| row.host, ""),
             Column::Thread => Cell::Text(track_name(&self.tables, call.track)),
             Column::Title => title(&self.tables, &call.attributes).map_or(Cell::None, Cell::Text),
             Column::Method => call
@@ -106,6 +109,20 @@ impl Calls {
                 .map(|name| self.named(call, name))
                 .find(|cell| *cell != Cell::None)
                 .unwrap_or(Cell::None),
+        }
+    }
+
+    /// Returns where a call ran as the recording has it, else as its sender said.
+    fn place<'c>(
+        &'c self,
+        call: &Call,
+        field: impl Fn(&Resource) -> Option<StringId>,
+        sender: &'c str,
+    ) -> Cell<'c> {
+        match of_resource(&self.tables, call.track, field) {
+            Some(text) => Cell::Text(text),
+            None if sender.is_empty() => Cell::None,
+            None => Cell::Text(sender.into()),
         }
     }
 
@@ -286,7 +303,12 @@ impl Calls {
                 .iter()
                 .any(|call| self.cell(call, column) == Cell::Bool(true)),
             Column::Uses | Column::UsedTime => self.rows.iter().any(|call| call.uses.is_some()),
-            Column::Component | Column::Exception | Column::Trace => self
+            Column::Component
+            | Column::Exception
+            | Column::Trace
+            | Column::Service
+            | Column::Instance
+            | Column::Host => self
                 .rows
                 .iter()
                 .any(|call| self.cell(call, column) != Cell::None),

@@ -14,7 +14,7 @@ pub use cell::Cell;
 pub use list::{CallCounts, CallList, ListedCalls};
 pub use overview::{CallsOverview, OverviewCell};
 pub use sums::{CallSum, CallSums};
-pub use table::{Call, CallQuery, CallState, CallTable, Calls};
+pub use table::{Call, CallQuery, CallState, CallTable, Calls, Sender};
 pub use uses::Uses;
 
 #[cfg(test)]

@@ -166,6 +166,15 @@ impl CallState {
     }
 }
 
+/// Who sent a recording to a collector. Recordings themselves may name nobody.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sender {
+    /// The service; empty where it is not known.
+    pub service: String,
+    /// Its process; empty where it is not known.
+    pub instance: String,
+}
+
 /// The calls that were kept, with the tables that their ids point into.
 #[derive(Debug, Default)]
 pub struct Calls {
@@ -177,6 +186,8 @@ pub struct Calls {
     pub(super) keys: Vec<SortKey>,
     /// How many calls there are, kept or not.
     pub counts: CallCounts,
+    /// Who sent them.
+    pub sender: Sender,
     /// Pauses of the process.
     pub pauses: Pauses,
     pub(super) pauses_seen: bool,
@@ -210,6 +221,13 @@ impl CallTable {
             query,
             ..Self::default()
         }
+    }
+
+    /// Says who sent the recording.
+    #[must_use]
+    pub fn sent_by(mut self, sender: Sender) -> Self {
+        self.calls.sender = sender;
+        self
     }
 
     /// Leaves out calls that do not sort before this key.

@@ -5,11 +5,11 @@ use std::io;
 use std::path::Path;
 
 use traceloom_analysis::calls::{
-    Call, CallCounts, CallList, CallQuery, CallTable, CallsAfter, Column,
+    Call, CallCounts, CallList, CallQuery, CallTable, CallsAfter, Column, Sender,
 };
 use traceloom_analysis::stage::{Range, Window};
-use traceloom_input::captures::DataFolder;
 use traceloom_input::captures::call_index::{CallChunk, CallIndex, IndexedRecording};
+use traceloom_input::captures::{CaptureId, DataFolder};
 use traceloom_model::bounds::saturated_i64;
 use traceloom_model::{Asks, Batch, Clock, Flow, Sink as _, Stage};
 
@@ -29,6 +29,7 @@ pub(super) struct CallIndexes<'o> {
     /// The folder has one capture, whose calls are named without it.
     is_single: bool,
     opened: HashMap<u64, Option<CallIndex>>,
+    senders: HashMap<CaptureId, Sender>,
     warn: u64,
     damage: u64,
 }
@@ -49,6 +50,7 @@ impl<'o> CallIndexes<'o> {
     pub(super) fn new(
         options: &'o Options,
         folder: &Path,
+        senders: &HashMap<CaptureId, Sender>,
         is_single: bool,
     ) -> anyhow::Result<Self> {
         let zone = zone(&options.read.common)?;
@@ -77,6 +79,7 @@ impl<'o> CallIndexes<'o> {
             range,
             is_single,
             opened: HashMap::new(),
+            senders: senders.clone(),
             warn: 0,
             damage: 0,
         })
@@ -134,9 +137,10 @@ impl<'o> CallIndexes<'o> {
         let Some(Some(index)) = self.opened.get(&entry.id.session()) else {
             return Ok(0);
         };
+        let sender = self.senders.get(&entry.id).cloned().unwrap_or_default();
         let mut n_left_out = 0;
         for recording in index.recordings() {
-            let mut table = list.table(query);
+            let mut table = list.table(query).sent_by(sender.clone());
             n_left_out += self.read(index, recording, wanted, &mut table, query)?;
             let capture = entry.id.to_string();
             list.add(table.finish(), |call| self.name(&capture, call));

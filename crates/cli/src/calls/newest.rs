@@ -5,14 +5,14 @@
 //! calls that began later than everything in the rest.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 
-use traceloom_analysis::calls::{CallList, CallQuery, CallsAfter, Column};
-use traceloom_input::captures::ChosenCaptures;
+use traceloom_analysis::calls::{CallList, CallQuery, CallsAfter, Column, Sender};
+use traceloom_input::captures::{CaptureId, ChosenCaptures};
 
 use super::indexed::{CallIndexes, WantedChunks};
 use super::{CallName, Options, in_capture};
-use crate::catalog::{self, CatalogEntry};
+use crate::catalog::{self, CatalogAt, CatalogEntry};
 use crate::inputs::Inputs;
 use crate::lowered::{documents, mention};
 use crate::numbers::things;
@@ -28,6 +28,7 @@ const MORE_FILTERED: usize = 32;
 pub(super) struct NewestFirst {
     chosen: ChosenCaptures,
     entries: Vec<CatalogEntry>,
+    senders: HashMap<CaptureId, Sender>,
     n_all: usize,
     /// Calls of some captures are all on earlier pages.
     leaves_out: bool,
@@ -60,12 +61,17 @@ pub(super) fn of(options: &Options, query: &CallQuery) -> anyhow::Result<Option<
     if !is_newest || options.with_method.is_some() || !options.read.time.is_absolute() {
         return Ok(None);
     }
-    let Some((chosen, mut entries)) = catalog::at(path)? else {
+    let Some(CatalogAt {
+        chosen,
+        mut entries,
+        senders,
+    }) = catalog::at(path)?
+    else {
         return Ok(None);
     };
     // One capture is read as it is, unless it has an index.
     if let [only] = entries.as_slice()
-        && CallIndexes::new(options, &chosen.folder, true)?
+        && CallIndexes::new(options, &chosen.folder, &senders, true)?
             .of(only)
             .is_none()
     {
@@ -90,6 +96,7 @@ pub(super) fn of(options: &Options, query: &CallQuery) -> anyhow::Result<Option<
     Ok(Some(NewestFirst {
         chosen,
         entries,
+        senders,
         n_all,
         leaves_out,
     }))
@@ -104,7 +111,7 @@ impl NewestFirst {
         (options, query): (&Options, &CallQuery),
     ) -> anyhow::Result<ReadCaptures> {
         let is_single = self.n_all == 1;
-        let mut indexes = CallIndexes::new(options, &self.chosen.folder, is_single)?;
+        let mut indexes = CallIndexes::new(options, &self.chosen.folder, &self.senders, is_single)?;
         let is_whole = query.selection.is_empty();
         // Of the calls of a filter nobody knows where they are: the first look is at some more, the second at all.
         let ahead = if is_whole { 1 } else { MORE_FILTERED };
@@ -237,7 +244,7 @@ pub(super) fn read_captures(
     };
     let order = |recording: &RecordingReader<'_>| capture(recording).unwrap_or(ids.len());
     let notes = input.read_by(order, |recording| {
-        let mut table = list.table(query);
+        let mut table = list.table(query).sent_by(recording.sender());
         let notes = recording.lower(&mut table)?;
         list.add(table.finish(), |call| {
             let mut name = CallName::of(0, recording, call);

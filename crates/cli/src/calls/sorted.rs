@@ -6,7 +6,7 @@ use traceloom_input::captures::ChosenCaptures;
 use super::indexed::{CallIndexes, WantedChunks};
 use super::newest::read_captures;
 use super::{CallName, Options};
-use crate::catalog::{self, CatalogEntry};
+use crate::catalog::{self, CatalogAt, CatalogEntry};
 use crate::inputs::Inputs;
 
 /// Captures that are opened together at most.
@@ -31,11 +31,16 @@ pub(super) fn of<'o>(
     if query.limit.is_none() {
         return Ok(None);
     }
-    let Some((chosen, mut entries)) = catalog::at(path)? else {
+    let Some(CatalogAt {
+        chosen,
+        mut entries,
+        senders,
+    }) = catalog::at(path)?
+    else {
         return Ok(None);
     };
     entries.sort_by_key(|entry| entry.id);
-    let mut indexes = CallIndexes::new(options, &chosen.folder, entries.len() == 1)?;
+    let mut indexes = CallIndexes::new(options, &chosen.folder, &senders, entries.len() == 1)?;
     let is_indexed = entries.iter().any(|entry| indexes.of(entry).is_some());
     Ok(is_indexed.then_some(SortedCaptures {
         chosen,

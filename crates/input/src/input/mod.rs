@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use traceloom_formats::protocol::Identity;
 use traceloom_formats::{
     Error as FormatError, FORMATS, Format, PROBED, Part, Probe, Pull, Reader, RecordSink, Unknown,
     detect, drive, info,
@@ -50,6 +51,12 @@ impl InputPart {
     #[must_use]
     pub fn wrappers(&self) -> &[Wrapper] {
         &self.stored.wrappers
+    }
+
+    /// Returns who sent it, where a collector received it.
+    #[must_use]
+    pub fn sender(&self) -> Option<&Identity> {
+        self.stored.sender.as_deref()
     }
 
     /// Returns the bytes it takes where it is stored.

@@ -87,6 +87,7 @@ fn captured_parts(
     for capture in captures.list {
         let mut notes = capture.notes();
         let has_files = capture.protocol.is_some_and(captures::posts::are_files);
+        let first = parts.len();
         for part in capture.parts {
             let name = format!("{}/{}", capture.id, part.name);
             let (starts, size) = piece_starts(&part.pieces);
@@ -111,6 +112,10 @@ fn captured_parts(
                 }
                 false => parts.push((name, stored())),
             }
+        }
+        let sender = Arc::new(capture.identity);
+        for (_, stored) in parts.iter_mut().skip(first) {
+            stored.sender = Some(sender.clone());
         }
     }
     Ok(parts)

@@ -7,6 +7,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
+use traceloom_formats::protocol::Identity;
 use traceloom_formats::{Pull, SlicePull, damage, info};
 use traceloom_model::Note;
 use traceloom_model::bounds::subslice;
@@ -43,6 +44,8 @@ pub(crate) struct StoredBytes {
     pub(crate) mark: ProgressMark,
     /// What was wrong with the archive or the member that the bytes come from.
     pub(crate) opening: Vec<Note>,
+    /// Who sent it, where a collector received it.
+    pub(crate) sender: Option<Arc<Identity>>,
     /// What all parts of the input may take together.
     pub(crate) intake: Arc<Intake>,
     reached: ProgressMark,
@@ -60,6 +63,7 @@ impl StoredBytes {
             size,
             mark: ProgressMark::default(),
             opening: Vec::new(),
+            sender: None,
             intake: Arc::default(),
             reached: ProgressMark::default(),
             decoded: OnceLock::new(),
