@@ -9,7 +9,7 @@ use traceloom_input::{OpenOptions, Streams};
 use traceloom_model::Limits;
 
 use crate::asked::RunNames;
-use crate::select::rules_file;
+use crate::rules::rules_file;
 use crate::usage::{Usage, nearest};
 
 /// The messages of TPTP's agents for programs that this one starts.

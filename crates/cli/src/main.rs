@@ -59,6 +59,7 @@ mod read_plan;
 mod report;
 mod resolve;
 mod rewrite;
+mod rules;
 mod select;
 mod send;
 mod send_posts;

@@ -1,9 +1,5 @@
 //! The flags by which views choose calls and frames.
 
-use std::fs::File;
-use std::io::Read as _;
-use std::path::Path;
-
 use anyhow::Context;
 use clap::Args;
 use traceloom_analysis::filter::Selection;
@@ -15,6 +11,7 @@ use traceloom_analysis::{
 };
 
 use crate::args::Common;
+use crate::rules::rules_file;
 use crate::usage::Usage;
 
 /// Methods that the traced program is shown without.
@@ -199,20 +196,6 @@ impl AdjustFlags {
         }
         Ok(rules)
     }
-}
-
-/// Reads a file of rules that somebody wrote.
-pub(crate) fn rules_file(flag: &str, path: impl AsRef<Path>) -> anyhow::Result<String> {
-    const MOST: u64 = 64 << 20;
-    let (mut text, file) = (Vec::new(), path.as_ref());
-    let path = file.display();
-    let file = File::open(file).with_context(|| format!("{flag}: {path}"))?;
-    let read = file.take(MOST + 1).read_to_end(&mut text);
-    if read.with_context(|| format!("{flag}: {path}"))? as u64 > MOST {
-        return Err(Usage(format!("{flag}: {path} is larger than {MOST} bytes")).into());
-    }
-    let text = String::from_utf8(text);
-    Ok(text.map_err(|_| Usage(format!("{flag}: {path} is not UTF-8")))?)
 }
 
 /// The function in the middle.
