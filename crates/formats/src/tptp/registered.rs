@@ -205,7 +205,7 @@ mod tests {
     fn a_line_describes_a_message() {
         let message =
             message("1500 cacheMiss threadIdRef:long time:ticks baseCPUTime:signed note:text");
-        let message = message.expect("a message");
+        let message = message.unwrap();
         assert_eq!(
             (message.id, message.element, message.kind, message.least()),
             (1500, "cacheMiss", "cache_miss", 6 + 8 + 8 + 4 + 1)
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_stack_is_as_that_of_a_monitor() {
-        let message = message("1501 parked time:ticks stackDepth:int stack").expect("a message");
+        let message = message("1501 parked time:ticks stackDepth:int stack").unwrap();
         assert!(message.has_stack());
         assert_eq!(message.fields(Layout::Table).len(), 4);
         assert_eq!(message.fields(Layout::Broken).len(), 2);
@@ -278,7 +278,7 @@ mod tests {
             ),
         ];
         for (description, (line, text)) in cases {
-            let error = register(description).expect_err("a refusal");
+            let error = register(description).unwrap_err();
             assert_eq!((error.line, error.text.as_str()), (line, text));
         }
         assert!(registered().is_empty());
