@@ -1,7 +1,7 @@
 //! The module behind `traceloom.html`: bytes of a file in, JSON and pictures out.
 //!
-//! The page writes the name of a file and its bytes to where [`name`] and [`input`] say, calls [`read`] or [`flame`], and
-//! takes the text of [`answer_length`] bytes at [`answer`]. There is one file in a module: the page makes a module for each.
+//! The page writes the name of a file and its bytes to where [`name()`] and [`input()`] say, calls [`read()`] or [`flame()`], and
+//! takes the text of [`answer_length()`] bytes at [`answer()`]. There is one file in a module: the page makes a module for each.
 //!
 //! Deliberately absent: compression, which the browser opens where it can, and anything that is not in memory.
 
