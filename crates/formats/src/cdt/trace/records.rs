@@ -116,6 +116,7 @@ impl TraceVisitor for TraceRecords<'_, '_> {
         unless_broken(self.out.record(&BlockRecord { offset, block }))
     }
 
+    #[inline]
     fn event(&mut self, event: &TimedEvent<'_>) -> Result<(), SinkBroke> {
         let record = EventRecord {
             offset: event.offset,
