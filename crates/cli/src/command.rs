@@ -4,6 +4,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::Outcome;
 use crate::args::Common;
+use crate::declared::Declared;
 use crate::usage::Usage;
 
 /// Read, check, convert and draw profiler and trace data.
@@ -34,68 +35,68 @@ pub(crate) struct Args {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Say what is in a file: format, records, times, values, notes.
-    Info(crate::info::Options),
+    Info(Declared<crate::info::Options>),
     /// Print every record with its offset and fields.
-    Dump(crate::dump::Options),
+    Dump(Declared<crate::dump::Options>),
     /// Print every note; exit 1 when something is doubtful or damaged.
-    Check(crate::check::Options),
+    Check(Declared<crate::check::Options>),
     /// List the calls: when, how long, what.
-    Calls(crate::calls::Options),
+    Calls(Declared<crate::calls::Options>),
     /// Print one call with everything in it, in time order.
-    Call(crate::call::Options),
+    Call(Declared<crate::call::Options>),
     /// List the types of events, or print the events of a type.
-    Events(crate::events::Options),
+    Events(Declared<crate::events::Options>),
     /// Print functions by their own time or value.
-    Top(crate::top::Options),
+    Top(Declared<crate::top::Options>),
     /// Print the call tree.
-    Tree(crate::tree::Options),
+    Tree(Declared<crate::tree::Options>),
     /// Draw a flame graph as SVG or HTML.
-    Flame(crate::flame::Options),
+    Flame(Declared<crate::flame::Options>),
     /// Write one page to mail: overview, slowest calls, hot functions, graphs, errors, SQL.
-    Report(crate::report::Options),
+    Report(Declared<crate::report::Options>),
     /// Show tracks over time: spans, waits, pauses, counters, lost data; as a page with -o.
-    Timeline(crate::timeline::Options),
+    Timeline(Declared<crate::timeline::Options>),
     /// Compare two recordings: what became slower, and whether that breaks a budget.
-    Diff(crate::diff::Options),
+    Diff(Declared<crate::diff::Options>),
     /// List the objects that threads waited for: how long, who held them, where.
-    Monitors(crate::monitors::Options),
+    Monitors(Declared<crate::monitors::Options>),
     /// List the classes of heap objects: allocated, live, freed, how old.
-    Objects(crate::objects::Options),
+    Objects(Declared<crate::objects::Options>),
     /// Write the data in another format, and say what that format cannot hold.
-    Convert(crate::convert::Options),
+    Convert(Declared<crate::convert::Options>),
     /// Derive the metrics of profiles: cores, allocation, pauses, locks.
-    Metrics(crate::metrics::Options),
+    Metrics(Declared<crate::metrics::Options>),
     /// Write a part of a recording: a stretch of time, some calls, a fraction of them.
-    Slice(crate::slice::Options),
+    Slice(Declared<crate::slice::Options>),
     /// Write several recordings as one, on one clock.
-    Merge(crate::merge::Options),
+    Merge(Declared<crate::merge::Options>),
     /// Collect what agents send, and lose nothing that was acknowledged.
-    Serve(crate::serve::Options),
+    Serve(Declared<crate::serve::Options>),
     /// Send a recording to a collector as its agents would.
-    Send(crate::send::Options),
+    Send(Declared<crate::send::Options>),
     /// Have a TPTP agent send its data to a collector: start, pause, resume, end.
-    Attach(crate::attach::Options),
+    Attach(Declared<crate::attach::Options>),
     /// Send files to a collector as they are.
-    Push(crate::push::Options),
+    Push(Declared<crate::push::Options>),
     /// Have the agent of an open connection write a heap dump, a thread dump or a list of its threads.
     #[command(name = "command")]
-    Diagnose(crate::agent_command::Options),
+    Diagnose(Declared<crate::agent_command::Options>),
     /// Make, list and revoke tokens of a collector's HTTP side.
-    Token(crate::token::Options),
+    Token(Declared<crate::token::Options>),
     /// List what a collector received: who sent it, when, how much.
-    Captures(crate::captures::Options),
+    Captures(Declared<crate::captures::Options>),
     /// Write a capture's streams as the agent sent them.
-    Export(crate::export::Options),
+    Export(Declared<crate::export::Options>),
     /// Look into the log of a collector: segments, records, checksums.
-    Log(crate::log::Options),
+    Log(Declared<crate::log::Options>),
     /// Answer an assistant's questions about recordings (Model Context Protocol).
-    Mcp(crate::mcp::Options),
+    Mcp(Declared<crate::mcp::Options>),
     /// List the formats and what can be done with each.
-    Formats(crate::formats::Options),
+    Formats(Declared<crate::formats::Options>),
     /// Print a completion script for a shell.
-    Completions(crate::completions::Options),
+    Completions(Declared<crate::completions::Options>),
     /// Print the manual page, or write one page a command to a folder.
-    Man(crate::man::Options),
+    Man(Declared<crate::man::Options>),
 }
 
 impl Args {

@@ -21,6 +21,7 @@ mod columnar;
 mod command;
 mod completions;
 mod convert;
+mod declared;
 mod demo;
 mod diff;
 mod dimension;

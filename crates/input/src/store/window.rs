@@ -7,8 +7,9 @@ use traceloom_model::bounds::subslice;
 
 use super::StoredBytes;
 
-/// Bytes read ahead of what is asked for.
-const READ_AHEAD: usize = 1 << 20;
+/// Bytes read ahead of what is asked for: few at first, for small files, twice as many each time.
+const FIRST_AHEAD: usize = 64 << 10;
+const MOST_AHEAD: usize = 1 << 20;
 
 /// A growing window over a reader. It never holds more than what was asked for plus a megabyte, and
 /// grows with the bytes that arrive, not with what a hostile length asks for.
@@ -20,6 +21,7 @@ pub(crate) struct GrowingWindow<'r> {
     filled: usize,
     offset: u64,
     eof: bool,
+    ahead: usize,
 }
 
 impl<'r> GrowingWindow<'r> {
@@ -34,22 +36,25 @@ impl<'r> GrowingWindow<'r> {
             filled: 0,
             offset,
             eof: false,
+            ahead: FIRST_AHEAD,
         }
     }
 
     fn fill(&mut self, need: usize) -> Result<(), FormatError> {
         while self.filled - self.start < need && !self.eof {
             let have = self.filled - self.start;
-            if self.start > 0 && (have == 0 || self.buffer.len() - self.filled < READ_AHEAD / 2) {
+            if self.start > 0 && (have == 0 || self.buffer.len() - self.filled < self.ahead / 2) {
                 self.buffer.copy_within(self.start..self.filled, 0);
                 self.start = 0;
                 self.filled = have;
             }
             // Doubled at most, so that what is asked for is believed only as it arrives.
-            let wanted = (need - have).saturating_add(READ_AHEAD);
-            let room = self.filled + have.clamp(READ_AHEAD, wanted);
-            if self.buffer.len() < room && self.buffer.len() - self.filled < READ_AHEAD / 2 {
+            let wanted = (need - have).saturating_add(self.ahead);
+            let room = self.filled + have.clamp(self.ahead, wanted);
+            let is_full = self.buffer.len() - self.filled < self.ahead / 2;
+            if self.buffer.len() < room && (is_full || self.buffer.len() < self.ahead) {
                 self.buffer.resize(room, 0);
+                self.ahead = MOST_AHEAD.min(self.ahead * 2);
             }
             let Some(space) = self.buffer.get_mut(self.filled..) else {
                 break;
@@ -75,8 +80,8 @@ impl Pull for GrowingWindow<'_> {
         self.start += consumed;
         self.offset += consumed as u64;
         self.fill(need.max(1))?;
-        if !self.eof && self.filled - self.start < READ_AHEAD / 4 {
-            self.fill((READ_AHEAD / 4).max(need))?;
+        if !self.eof && self.filled - self.start < self.ahead / 4 {
+            self.fill((self.ahead / 4).max(need))?;
         }
         let bytes = subslice(&self.buffer, self.start..self.filled);
         Ok(Chunk {
@@ -139,6 +144,27 @@ mod tests {
             .map(|note| (note.level, note.kind, note.offset));
         let damage = traceloom_model::Level::Damage;
         assert_eq!(told.collect::<Vec<_>>(), [(damage, "unreadable", 6)]);
+    }
+
+    #[test]
+    fn windows_grow_to_a_megabyte_and_begin_small() {
+        let store = Store::Spooled(Spool::Memory(Vec::new().into()));
+        let stored = StoredBytes::new("t".to_owned(), store, 0);
+        let bytes = vec![7; 8 << 20];
+        let mut window = GrowingWindow::new(Box::new(&bytes[..]), &stored, 0);
+        let (mut sizes, mut consumed) = (Vec::new(), 0);
+        loop {
+            let chunk = window.pull(consumed, 1).unwrap();
+            consumed = chunk.bytes.len();
+            sizes.push(consumed);
+            if chunk.eof {
+                break;
+            }
+        }
+        assert_eq!(sizes.iter().sum::<usize>(), bytes.len());
+        assert_eq!(sizes.first(), Some(&FIRST_AHEAD));
+        assert_eq!(sizes.iter().max(), Some(&MOST_AHEAD));
+        assert!(sizes.len() < 16, "{sizes:?}");
     }
 
     #[test]
