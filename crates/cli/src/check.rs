@@ -2,17 +2,19 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 use clap::Args;
-use traceloom_formats::{Source as _, damage};
+use traceloom_formats::{LowerOptions, Source as _, damage};
 use traceloom_input::{Document, Input, lower};
 use traceloom_model::{
-    Asks, Clock, CounterBatch, Definitions, EventBatch, Flow, Level, Note, Notes, Order, PartId,
-    SampleBatch, Sink, SpanBatch, Wants, printable,
+    Asks, Batch, Clock, CounterBatch, Definitions, EventBatch, Flow, Level, Note, Notes, Order,
+    PartId, SampleBatch, Sink, SpanBatch, Stage, Wants, printable,
 };
 
 use crate::Outcome;
 use crate::args::Common;
+use crate::beside::{Cancellable, beside};
 use crate::event_watch::EventWatch;
 use crate::info::{gather_part, note_json};
 use crate::numbers::count;
@@ -120,6 +122,24 @@ pub(crate) fn examine(
             let _ = sink.add(Note { part, ..note });
         }
     }
+    let options = common.lower_options()?;
+    match sink.watch.is_some() {
+        true => {
+            read_parts(input, checked, common, &mut sink)?;
+            lower_after(checked, &options, &mut sink)?;
+        }
+        false => read_and_lower(input, checked, common, &options, &mut sink)?,
+    }
+    Ok(sink.notes)
+}
+
+/// Reads the parts record by record.
+fn read_parts(
+    input: &Input,
+    checked: &CheckedParts<'_>,
+    common: &Common,
+    sink: &mut NoteCollector<'_>,
+) -> anyhow::Result<()> {
     for &at in &checked.parts {
         let facts = gather_part(input, at, common)?;
         for note in facts.notes.kept() {
@@ -134,18 +154,114 @@ pub(crate) fn examine(
         }
     }
     sink.lowering = true;
+    Ok(())
+}
+
+/// Lowers the recordings, and shows them to the watch.
+fn lower_after(
+    checked: &CheckedParts<'_>,
+    options: &LowerOptions,
+    sink: &mut NoteCollector<'_>,
+) -> anyhow::Result<()> {
     for document in &checked.documents {
         if sink.stopped {
             break;
         }
         sink.places = document.members().map(|(at, _)| at).collect();
-        let options = common.lower_options()?;
-        lower(document, &options, &mut sink)?;
+        lower(document, options, sink)?;
         if let Some(watch) = &mut sink.watch {
             watch.end(&sink.places);
         }
     }
-    Ok(sink.notes)
+    Ok(())
+}
+
+/// Lowers the recordings on a thread beside the one that reads the parts; their notes wait for those of the parts.
+fn read_and_lower(
+    input: &Input,
+    checked: &CheckedParts<'_>,
+    common: &Common,
+    options: &LowerOptions,
+    sink: &mut NoteCollector<'_>,
+) -> anyhow::Result<()> {
+    let (sender, notes) = sync_channel(Notes::KEPT);
+    let (read, lowered) = beside(
+        |cancelled| {
+            // Dropped with this closure, which ends a thread that waits to send one more.
+            let notes = notes;
+            let read = read_parts(input, checked, common, sink);
+            if read.is_err() || sink.stopped {
+                cancelled.set();
+                return read;
+            }
+            for note in notes {
+                if sink.add(note).is_break() {
+                    cancelled.set();
+                    break;
+                }
+            }
+            Ok(())
+        },
+        |cancelled| {
+            // Dropped with this closure, which ends the other one's wait for notes.
+            let sender = sender;
+            for document in &checked.documents {
+                let mut notes = NoteSender {
+                    places: document.members().map(|(at, _)| at).collect(),
+                    sender: &sender,
+                };
+                let mut sink = Cancellable {
+                    sink: &mut notes,
+                    cancelled,
+                };
+                lower(document, options, &mut sink)?;
+            }
+            Ok(())
+        },
+    );
+    read?;
+    match sink.stopped {
+        true => Ok(()),
+        false => lowered,
+    }
+}
+
+/// Asks for all that notes depend on.
+fn asks() -> Asks {
+    Asks {
+        wants: Wants::Steps { calls: true },
+        checks_values: true,
+        ..Asks::default()
+    }
+}
+
+/// Sends the notes of a lowering, each with its part of the input.
+struct NoteSender<'n> {
+    places: Vec<usize>,
+    sender: &'n SyncSender<Note>,
+}
+
+impl Stage for NoteSender<'_> {
+    fn asks(&self) -> Asks {
+        asks()
+    }
+
+    fn pass(&mut self, batch: Batch) -> Flow {
+        let Batch::Note(note) = batch else {
+            return Flow::Continue(());
+        };
+        let part = place(&self.places, &note);
+        match self.sender.send(Note { part, ..note }) {
+            Ok(()) => Flow::Continue(()),
+            Err(_) => Flow::Break(()),
+        }
+    }
+}
+
+/// Returns the part of the input that a note of a recording is about, given the numbers of the recording's parts.
+fn place(places: &[usize], note: &Note) -> PartId {
+    let place = places.get(note.part.0 as usize).copied();
+    part_id(place.unwrap_or(0))
 }
 
 /// Collects notes once each: a lowering repeats what the reader of a part said.
@@ -212,11 +328,7 @@ impl NoteCollector<'_> {
 
 impl Sink for NoteCollector<'_> {
     fn asks(&self) -> Asks {
-        Asks {
-            wants: Wants::Steps { calls: true },
-            checks_values: true,
-            ..Asks::default()
-        }
+        asks()
     }
 
     fn begin(&mut self, _order: Order, clock: Clock) {
@@ -259,8 +371,7 @@ impl Sink for NoteCollector<'_> {
     }
 
     fn note(&mut self, note: Note) -> Flow {
-        let place = self.places.get(note.part.0 as usize).copied().unwrap_or(0);
-        let part = part_id(place);
+        let part = place(&self.places, &note);
         self.add(Note { part, ..note })
     }
 }

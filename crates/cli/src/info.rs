@@ -11,13 +11,14 @@ use clap::Args;
 use serde_json::json;
 use traceloom_formats::datakit::EventKind;
 use traceloom_formats::{Record, RecordSink, RecordingSummary, Source as _};
-use traceloom_input::{Input, lower};
+use traceloom_input::{Document, Input, lower};
 use traceloom_model::{Flow, Level, Note, Notes, PartId, Sink as _, StringId, Unit};
 
 use self::print::print;
 use self::value_totals::ValueTotals;
 use crate::Outcome;
 use crate::args::Common;
+use crate::beside::{Cancellable, beside};
 use crate::numbers::count;
 use crate::open::{open_among, require, with_progress};
 use crate::outcome::heed;
@@ -147,8 +148,6 @@ pub(crate) struct PartSummary {
     spans: bool,
     /// It has events.
     events: bool,
-    /// Its format summed it up, with the values of its samples.
-    is_summed_up: bool,
     strict: bool,
 }
 
@@ -170,7 +169,6 @@ impl PartSummary {
             time: summary.time,
             values: totals.values(file),
             events: summary.events,
-            is_summed_up: true,
             strict: common.strict,
             ..Self::default()
         }
@@ -303,10 +301,81 @@ impl RecordSink for PartSummary {
     }
 }
 
-/// Reads every part once.
-pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<PartSummary>> {
-    let mut all = Vec::new();
+/// What lowering a recording told.
+struct RecordingSums {
+    clock: Option<String>,
+    values: Vec<ValueColumn>,
+    spans: bool,
+    events: bool,
+}
+
+/// Reads every part once; lowers the recordings at the same time, for clocks and totals.
+fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<PartSummary>> {
     let mut summed = summed_up(input, common)?;
+    let options = common.lower_options()?;
+    let is_left = |document: &Document<'_>| {
+        let first = document.members().next();
+        first.is_some_and(|(first, _)| !summed.contains_key(&first))
+    };
+    let documents: Vec<Document<'_>> = input.documents().filter(is_left).collect();
+    if documents.is_empty() {
+        return gather_parts(input, &mut summed, common);
+    }
+    let (read, lowered) = beside(
+        |cancelled| {
+            let all = gather_parts(input, &mut summed, common);
+            let is_done = |facts: &Vec<PartSummary>| facts.iter().all(|facts| !facts.stopped);
+            if !all.as_ref().is_ok_and(is_done) {
+                cancelled.set();
+            }
+            all
+        },
+        |cancelled| {
+            let totals = documents.iter().map(|document| {
+                let mut totals = ValueTotals::default();
+                let mut sink = Cancellable {
+                    sink: &mut totals,
+                    cancelled,
+                };
+                lower(document, &options, &mut sink)?;
+                let name = document.members().next();
+                let name = name.map_or("", |(_, part)| &part.part.name);
+                Ok(RecordingSums {
+                    clock: totals.clock(),
+                    values: totals.values(name),
+                    spans: totals.spans,
+                    events: totals.events,
+                })
+            });
+            totals.collect::<anyhow::Result<Vec<_>>>()
+        },
+    );
+    let mut all = read?;
+    if all.iter().any(|facts| facts.stopped) {
+        return Ok(all);
+    }
+    for (document, sums) in documents.iter().zip(lowered?) {
+        for (member, _) in document.members() {
+            if let Some(facts) = all.get_mut(member) {
+                facts.clock.clone_from(&sums.clock);
+            }
+        }
+        let first = document.members().next();
+        if let Some(facts) = first.and_then(|(first, _)| all.get_mut(first)) {
+            facts.values = sums.values;
+            (facts.spans, facts.events) = (sums.spans, sums.events);
+        }
+    }
+    Ok(all)
+}
+
+/// Reads the records of the parts up to one that stops, but for those that are summed up.
+fn gather_parts(
+    input: &Input,
+    summed: &mut HashMap<usize, PartSummary>,
+    common: &Common,
+) -> anyhow::Result<Vec<PartSummary>> {
+    let mut all = Vec::new();
     for at in 0..input.parts().len() {
         let facts = match summed.remove(&at) {
             Some(facts) => facts,
@@ -315,29 +384,7 @@ pub(crate) fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<PartS
         let stopped = facts.stopped;
         all.push(facts);
         if stopped {
-            return Ok(all);
-        }
-    }
-    for document in input.documents() {
-        let Some((first, _)) = document.members().next() else {
-            continue;
-        };
-        if all.get(first).is_some_and(|facts| facts.is_summed_up) {
-            continue;
-        }
-        let mut totals = ValueTotals::default();
-        let options = common.lower_options()?;
-        lower(&document, &options, &mut totals)?;
-        let clock = totals.clock();
-        for (member, _) in document.members() {
-            if let Some(facts) = all.get_mut(member) {
-                facts.clock.clone_from(&clock);
-            }
-        }
-        if let Some(facts) = all.get_mut(first) {
-            let name = input.parts().get(first).map_or("", |part| &part.part.name);
-            facts.values = totals.values(name);
-            (facts.spans, facts.events) = (totals.spans, totals.events);
+            break;
         }
     }
     Ok(all)

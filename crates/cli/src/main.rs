@@ -9,6 +9,7 @@ mod args;
 mod asked;
 mod attach;
 mod attribute_json;
+mod beside;
 mod bug;
 mod call;
 mod calls;
