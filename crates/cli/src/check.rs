@@ -243,7 +243,10 @@ struct NoteSender<'n> {
 
 impl Stage for NoteSender<'_> {
     fn asks(&self) -> Asks {
-        asks()
+        Asks {
+            notes_only: true,
+            ..asks()
+        }
     }
 
     fn pass(&mut self, batch: Batch) -> Flow {

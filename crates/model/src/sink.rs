@@ -76,6 +76,8 @@ pub struct Asks {
     /// A reader that has to resolve those is spared it, and the notes about them; one that does not may bring
     /// them all the same.
     pub amounts_only: bool,
+    /// Only notes are taken: no row need be pushed and none be resolved but for the notes about it.
+    pub notes_only: bool,
 }
 
 impl Default for Asks {
@@ -88,6 +90,7 @@ impl Default for Asks {
             checks_values: false,
             unused: false,
             amounts_only: false,
+            notes_only: false,
         }
     }
 }

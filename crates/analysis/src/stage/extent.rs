@@ -53,6 +53,7 @@ impl Stage for Extent {
             checks_values: false,
             unused: false,
             amounts_only: false,
+            notes_only: false,
         }
     }
 

@@ -9,12 +9,13 @@ use traceloom_model::{
     Value as ModelValue,
 };
 
+use super::read::LineSink;
 use super::record::{Point, Value};
 use super::text::{Escapes, unescape};
-use super::{Line, Lines, Reader, base64};
-use crate::points::{self, Profile};
-use crate::points::{FieldValue, OwnedPoint};
-use crate::{Chunk, Error, LowerOptions, Record, RecordSink, Source, drive, warn};
+use super::{Reader, base64};
+use crate::codec::each_window;
+use crate::points::{self, FieldValue, OwnedPoint, Profile};
+use crate::{Chunk, Error, LowerOptions, Opaque, Source, warn};
 
 pub(super) fn lower(
     source: &dyn Source,
@@ -22,8 +23,14 @@ pub(super) fn lower(
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
     sink.begin(Order::None, Clock::Unix);
+    let asks = sink.asks();
     let mut lowering = Lowering {
         options,
+        depth: match (asks.notes_only, asks.amounts_only) {
+            (true, _) => Depth::Notes,
+            (false, true) => Depth::Amounts,
+            (false, false) => Depth::Rows,
+        },
         tables: Tables::new(),
         types: HashMap::new(),
         events: EventBatch::default(),
@@ -35,7 +42,8 @@ pub(super) fn lower(
         lowering.part = PartId::nth(part);
         let mut pull = source.open(part, 0)?;
         let mut reader = Reader::new(&options.limits);
-        if !drive(pull.as_mut(), &mut reader, &mut lowering)? {
+        let read = |window: Chunk<'_>| reader.read_lines(window, &mut lowering);
+        if !each_window(pull.as_mut(), 1, read)? {
             return Ok(());
         }
     }
@@ -43,8 +51,20 @@ pub(super) fn lower(
     Ok(())
 }
 
+/// How much of the points the sink wants.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    /// Notes alone.
+    Notes,
+    /// Profiles with samples, and events without their attributes.
+    Amounts,
+    /// Everything.
+    Rows,
+}
+
 struct Lowering<'s> {
     options: &'s LowerOptions,
+    depth: Depth,
     tables: Tables,
     types: HashMap<StringId, EventTypeId>,
     events: EventBatch,
@@ -54,23 +74,28 @@ struct Lowering<'s> {
     sink: &'s mut dyn Sink,
 }
 
-impl RecordSink for Lowering<'_> {
-    fn record(&mut self, record: &dyn Record) -> Flow {
-        if record.kind() != "point" {
-            return Flow::Continue(());
+impl LineSink for Lowering<'_> {
+    fn point(&mut self, point: &Point<'_>) -> Flow {
+        if is_index_point(point) {
+            return match self.depth {
+                Depth::Notes => Flow::Continue(()),
+                Depth::Amounts if !has_samples(point) => Flow::Continue(()),
+                _ => self.profile(point),
+            };
         }
-        // The record's own bytes give the point back: the face of a record hides its type.
-        let mut bytes = Vec::new();
-        record.write(&mut bytes);
-        let chunk = Chunk {
-            bytes: &bytes,
-            offset: record.offset(),
-            eof: true,
-        };
-        match Lines::new(chunk, usize::MAX).next() {
-            Some(Line::Point(point)) => self.point(point),
-            _ => Flow::Continue(()),
+        if point.time.is_none() {
+            let text =
+                "the point has no time; it means the time of arrival, which a file does not keep";
+            self.note(warn("point_without_time", point.offset, text))?;
         }
+        match self.depth {
+            Depth::Notes => Flow::Continue(()),
+            _ => self.event(point),
+        }
+    }
+
+    fn other(&mut self, _record: &Opaque<'_>) -> Flow {
+        Flow::Continue(())
     }
 
     fn note(&mut self, note: Note) -> Flow {
@@ -82,28 +107,25 @@ impl RecordSink for Lowering<'_> {
 }
 
 impl Lowering<'_> {
-    fn point(&mut self, point: &Point<'_>) -> Flow {
+    fn profile(&mut self, point: &Point<'_>) -> Flow {
         let owned = OwnedPoint::from(point);
-        if Profile::is_point(&owned) {
-            let profile = Profile::from_point(&owned, &self.options.limits);
-            let first = self.resources.get(&profile.profile_id).copied();
-            let of = first.filter(|_| Profile::is_further_part(&owned));
-            let (resource, batches) = points::lower_profile(&profile, of, &mut self.tables);
-            if Profile::is_part(&owned) && of.is_none() {
-                self.resources.insert(profile.profile_id.clone(), resource);
-            }
-            self.sink.define(self.tables.take_definitions())?;
-            for batch in batches {
-                self.sink.samples(batch)?;
-            }
-            return Flow::Continue(());
+        let profile = Profile::from_point(&owned, &self.options.limits);
+        let first = self.resources.get(&profile.profile_id).copied();
+        let of = first.filter(|_| Profile::is_further_part(&owned));
+        let (resource, batches) = points::lower_profile(&profile, of, &mut self.tables);
+        if Profile::is_part(&owned) && of.is_none() {
+            self.resources.insert(profile.profile_id.clone(), resource);
         }
-        self.event(point, &owned)
+        self.sink.define(self.tables.take_definitions())?;
+        for batch in batches {
+            self.sink.samples(batch)?;
+        }
+        Flow::Continue(())
     }
 
-    fn event(&mut self, point: &Point<'_>, owned: &OwnedPoint) -> Flow {
-        let name = self.tables.bytes(&owned.measurement);
+    fn event(&mut self, point: &Point<'_>) -> Flow {
         let tables = &mut self.tables;
+        let name = tables.bytes(&point.name());
         let event_type = *self.types.entry(name).or_insert_with(|| {
             tables.event_type(EventType {
                 name,
@@ -111,29 +133,10 @@ impl Lowering<'_> {
                 fields: Vec::new(),
             })
         });
-        let mut attributes = Vec::with_capacity(owned.tags.len() + owned.fields.len());
-        for (key, value) in &owned.tags {
-            let key = AttributeKey {
-                index: true,
-                ..AttributeKey::named(tables.bytes(key))
-            };
-            let value = ModelValue::Text(tables.bytes(value));
-            attributes.push(Attribute::new(tables.attribute_key(key), value));
-        }
-        for (key, value) in &owned.fields {
-            let key = AttributeKey::named(tables.bytes(key));
-            let value = model_value(value, tables);
-            attributes.push(Attribute::new(tables.attribute_key(key), value));
-        }
-        if point.time.is_none() {
-            let text =
-                "the point has no time; it means the time of arrival, which a file does not keep";
-            let part = self.part;
-            self.sink.note(Note {
-                part,
-                ..warn("point_without_time", point.offset, text)
-            })?;
-        }
+        let attributes = match self.depth {
+            Depth::Rows => attributes(point, tables),
+            _ => Vec::new(),
+        };
         self.events.push(&EventRow {
             attributes: &attributes,
             ..EventRow::of_process(event_type, point.time.unwrap_or(0), None)
@@ -156,20 +159,60 @@ impl Lowering<'_> {
     }
 }
 
-fn model_value(value: &FieldValue, tables: &mut Tables) -> ModelValue {
+/// Returns the tags in the order of their keys, marked as index, and the fields.
+fn attributes(point: &Point<'_>, tables: &mut Tables) -> Vec<Attribute> {
+    let mut attributes = Vec::with_capacity(point.tags.len() + point.fields.len());
+    let tag = |raw| unescape(raw, Escapes::Tag);
+    let tags = point.tags.iter();
+    let mut tags: Vec<_> = tags.map(|(key, value)| (tag(key), tag(value))).collect();
+    tags.sort();
+    for (key, value) in &tags {
+        let key = AttributeKey {
+            index: true,
+            ..AttributeKey::named(tables.bytes(key))
+        };
+        let value = ModelValue::Text(tables.bytes(value));
+        attributes.push(Attribute::new(tables.attribute_key(key), value));
+    }
+    for field in &point.fields {
+        let key = unescape(field.key, Escapes::FieldKey);
+        let key = AttributeKey::named(tables.bytes(&key));
+        let value = model_value(field.value, tables);
+        attributes.push(Attribute::new(tables.attribute_key(key), value));
+    }
+    attributes
+}
+
+fn model_value(value: Value<'_>, tables: &mut Tables) -> ModelValue {
     match value {
-        FieldValue::I64(value) => ModelValue::I64(*value),
-        FieldValue::U64(value) => ModelValue::U64(*value),
-        FieldValue::F64(value) => ModelValue::F64(*value),
-        FieldValue::Bool(value) => ModelValue::Bool(*value),
-        FieldValue::Text(text) => ModelValue::Text(tables.bytes(text)),
-        FieldValue::Bytes(bytes) => ModelValue::Bytes(bytes.clone().into_boxed_slice()),
-        FieldValue::List(items) => {
-            let items: Box<[ModelValue]> =
-                items.iter().map(|item| model_value(item, tables)).collect();
+        Value::I64(value) => ModelValue::I64(value),
+        Value::U64(value) => ModelValue::U64(value),
+        Value::F64(value) => ModelValue::F64(value),
+        Value::Bool(value) => ModelValue::Bool(value),
+        Value::Text(raw) => ModelValue::Text(tables.bytes(&unescape(raw, Escapes::Text))),
+        Value::Bytes(raw) => {
+            let bytes = base64::decode(raw).unwrap_or_default();
+            ModelValue::Bytes(bytes.into_boxed_slice())
+        }
+        Value::List(_) => {
+            let items = value.elements().map(|item| model_value(item, tables));
+            let items: Box<[ModelValue]> = items.collect();
             ModelValue::List(ElementType::common(&items), items)
         }
     }
+}
+
+/// Returns true if a point is an index point. The words looked for hold nothing that is escaped, so that keys are
+/// compared as they are written.
+fn is_index_point(point: &Point<'_>) -> bool {
+    let keys = point.fields.iter().map(|field| field.key);
+    let keys = keys.chain(point.tags.iter().map(|(key, _)| *key));
+    Profile::is_index(point.measurement, keys)
+}
+
+fn has_samples(point: &Point<'_>) -> bool {
+    let mut keys = point.fields.iter().map(|field| field.key);
+    keys.any(Profile::is_samples) || point.tags.iter().any(|(key, _)| Profile::is_samples(key))
 }
 
 impl From<Value<'_>> for FieldValue {

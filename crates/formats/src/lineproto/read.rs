@@ -1,7 +1,7 @@
 //! Lines to records; bad lines are named by number and left behind.
 
 use traceloom_model::bounds::{in_memory, subslice};
-use traceloom_model::{Flow, Limit, Limits};
+use traceloom_model::{Flow, Limit, Limits, Note};
 
 use super::record::Point;
 use super::scan::{ScanStop, Scanner};
@@ -33,8 +33,24 @@ impl Reader {
         }
     }
 
+    /// Reads every whole line of `chunk` into a sink that knows points.
+    pub(super) fn read_lines(&mut self, chunk: Chunk<'_>, out: &mut impl LineSink) -> Step {
+        let consumed = match self.lines(chunk, out) {
+            Ok(read) => read,
+            Err(stop) => return stop,
+        };
+        self.count_to(chunk, chunk.offset + consumed as u64);
+        let left = chunk.bytes.len() - consumed;
+        let need = left.saturating_mul(2).max(4 << 10);
+        let need = need.min(self.limit.saturating_add(1));
+        Step::More {
+            consumed,
+            need: if self.skipping { PIECE } else { need },
+        }
+    }
+
     /// Reads lines up to the first that is incomplete; returns the bytes read.
-    fn lines(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Result<usize, Step> {
+    fn lines(&mut self, chunk: Chunk<'_>, out: &mut impl LineSink) -> Result<usize, Step> {
         let mut lines = Lines::new(chunk, self.limit);
         loop {
             if self.skipping && !self.skip(&mut lines, out)? {
@@ -42,13 +58,13 @@ impl Reader {
             }
             let step = match lines.next() {
                 None | Some(Line::Incomplete) => break,
-                Some(Line::Point(point)) => out.record(point),
-                Some(Line::Other(record)) => out.record(&record),
+                Some(Line::Point(point)) => out.point(point),
+                Some(Line::Other(record)) => out.other(&record),
                 Some(Line::Bad(record, why)) => {
                     let line = self.count_to(chunk, record.offset) + 1;
                     let text = format!("line {line}: {why}");
                     match out.note(damage("bad_line", record.offset, text)) {
-                        Flow::Continue(()) => out.record(&record),
+                        Flow::Continue(()) => out.other(&record),
                         stop => stop,
                     }
                 }
@@ -78,7 +94,7 @@ impl Reader {
     }
 
     /// Steps over the rest of a line above the limit; false when it goes on after the window.
-    fn skip(&mut self, lines: &mut Lines<'_>, out: &mut dyn RecordSink) -> Result<bool, Step> {
+    fn skip(&mut self, lines: &mut Lines<'_>, out: &mut impl LineSink) -> Result<bool, Step> {
         loop {
             let rest = subslice(lines.chunk.bytes, lines.at..);
             let window = rest.get(..PIECE).unwrap_or(rest);
@@ -89,7 +105,7 @@ impl Reader {
                 None => return Ok(false),
             };
             let offset = lines.chunk.offset + lines.at as u64;
-            if !piece.is_empty() && out.record(&Opaque::damage(offset, piece)).is_break() {
+            if !piece.is_empty() && out.other(&Opaque::damage(offset, piece)).is_break() {
                 return Err(Step::Stop);
             }
             lines.at += piece.len();
@@ -104,20 +120,38 @@ impl Reader {
     }
 }
 
+/// Takes lines as they are read; breaking ends the reading.
+pub(super) trait LineSink {
+    /// Takes a point.
+    fn point(&mut self, point: &Point<'_>) -> Flow;
+
+    /// Takes a line, or a piece of one, that is no point.
+    fn other(&mut self, record: &Opaque<'_>) -> Flow;
+
+    /// Takes a note.
+    fn note(&mut self, note: Note) -> Flow;
+}
+
+/// Hands lines on as records.
+struct AsRecords<'o>(&'o mut dyn RecordSink);
+
+impl LineSink for AsRecords<'_> {
+    fn point(&mut self, point: &Point<'_>) -> Flow {
+        self.0.record(point)
+    }
+
+    fn other(&mut self, record: &Opaque<'_>) -> Flow {
+        self.0.record(record)
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        self.0.note(note)
+    }
+}
+
 impl crate::Reader for Reader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
-        let consumed = match self.lines(chunk, out) {
-            Ok(read) => read,
-            Err(stop) => return stop,
-        };
-        self.count_to(chunk, chunk.offset + consumed as u64);
-        let left = chunk.bytes.len() - consumed;
-        let need = left.saturating_mul(2).max(4 << 10);
-        let need = need.min(self.limit.saturating_add(1));
-        Step::More {
-            consumed,
-            need: if self.skipping { PIECE } else { need },
-        }
+        self.read_lines(chunk, &mut AsRecords(out))
     }
 }
 

@@ -4,8 +4,10 @@
     reason = "a test fails by panicking"
 )]
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
-use traceloom_model::{Limits, Recording};
+use traceloom_model::{Asks, Batch, Flow, Limits, Recording, Stage};
 
 use super::{Dialect, FORMAT, Line, Lines, Reader, Value, Writer};
 use crate::points::{FieldValue, OwnedPoint};
@@ -268,6 +270,79 @@ fn events_lower_and_raise_again() {
     target.finish().unwrap();
     drop(target);
     assert_eq!(String::from_utf8(out).unwrap(), text);
+}
+
+/// Takes the rows of a lowering that was asked for less.
+#[derive(Default)]
+struct LoweredLess {
+    asks: Asks,
+    notes: Vec<(&'static str, u64)>,
+    events: usize,
+    attributes: usize,
+    totals: BTreeMap<usize, i64>,
+}
+
+impl Stage for LoweredLess {
+    fn asks(&self) -> Asks {
+        self.asks
+    }
+
+    fn pass(&mut self, batch: Batch) -> Flow {
+        match batch {
+            Batch::Note(note) => self.notes.push((note.kind, note.offset)),
+            Batch::Events(events) => {
+                self.events += events.len();
+                self.attributes += events.attributes.all().len();
+            }
+            Batch::Samples(samples) => {
+                for (column, value) in
+                    (0..samples.len()).flat_map(|row| samples.values(row).iter().enumerate())
+                {
+                    *self.totals.entry(column).or_default() += value;
+                }
+            }
+            _ => {}
+        }
+        Flow::Continue(())
+    }
+}
+
+#[test]
+fn a_lowering_asked_for_less_says_the_same() {
+    let samples = r#"{\"cpu\":[{\"values\":[{\"type\":\"cpu\",\"unit\":\"ns\",\"value\":7}]}]}"#;
+    let text = format!(
+        "load,host=a n=1i 5\nnever a point\nload n=2i\nprofile profile_id=\"x\"\nprofile profile_id=\"y\",start=1i,samples=\"{samples}\" 9\n"
+    );
+    let lowered = |asks: Asks| {
+        let source = SliceSource::default().with("a.lp", &FORMAT, text.as_bytes());
+        let mut sink = LoweredLess {
+            asks,
+            ..LoweredLess::default()
+        };
+        FORMAT.lower.unwrap()(&source, &LowerOptions::default(), &mut sink).unwrap();
+        sink
+    };
+    let all = lowered(Asks::default());
+    assert_eq!(all.notes, [("bad_line", 19), ("point_without_time", 33)]);
+    assert_eq!((all.events, all.attributes), (2, 3));
+    let amounts = lowered(Asks {
+        amounts_only: true,
+        ..Asks::default()
+    });
+    assert_eq!(
+        (amounts.notes, amounts.events, amounts.attributes),
+        (all.notes.clone(), 2, 0)
+    );
+    assert_eq!(amounts.totals, all.totals);
+    assert_eq!(amounts.totals.values().sum::<i64>(), 7);
+    let notes = lowered(Asks {
+        notes_only: true,
+        ..Asks::default()
+    });
+    assert_eq!(
+        (notes.notes, notes.events, notes.totals.len()),
+        (all.notes, 0, 0)
+    );
 }
 
 fn field() -> impl Strategy<Value = FieldValue> {

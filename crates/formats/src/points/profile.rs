@@ -301,14 +301,24 @@ impl Profile {
     /// Returns true if a point looks like an index point.
     #[must_use]
     pub fn is_point(point: &OwnedPoint) -> bool {
-        let has = |wanted: &str| {
-            let mut fields = point.fields.iter().map(|(key, _)| key);
-            let mut tags = point.tags.iter().map(|(key, _)| key);
-            fields.any(|key| *key == *wanted.as_bytes())
-                || tags.any(|key| *key == *wanted.as_bytes())
-        };
-        let named = matches!(point.measurement.as_slice(), b"profile" | b"pyroscope");
-        has("profile_id") || named && (has("start") || has("duration"))
+        let keys = point.fields.iter().map(|(key, _)| &**key);
+        let keys = keys.chain(point.tags.iter().map(|(key, _)| &**key));
+        Self::is_index(&point.measurement, keys)
+    }
+
+    /// Returns true if a point of this name with these keys looks like an index point.
+    pub(crate) fn is_index<'k>(
+        measurement: &[u8],
+        mut keys: impl Iterator<Item = &'k [u8]> + Clone,
+    ) -> bool {
+        let is_named = matches!(measurement, b"profile" | b"pyroscope");
+        let is_timed = |key: &[u8]| matches!(key, b"start" | b"duration");
+        is_named && keys.clone().any(is_timed) || keys.any(|key| key == b"profile_id")
+    }
+
+    /// Returns true if samples have this key.
+    pub(crate) fn is_samples(key: &[u8]) -> bool {
+        key == b"samples"
     }
 }
 

@@ -401,6 +401,7 @@ impl Stage for Learning<'_> {
             checks_values: false,
             unused: false,
             amounts_only: false,
+            notes_only: false,
         }
     }
 
