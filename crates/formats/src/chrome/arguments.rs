@@ -2,7 +2,7 @@
 
 use traceloom_model::{Attribute, AttributeKey, ElementType, StringId, Tables, Value as Held};
 
-use super::event::word;
+use super::event::borrowed_word;
 use crate::spans::reserved_args::{self, ReservedArg};
 use crate::spans::slices::Annotated;
 use crate::text::json::{Kind, Value};
@@ -44,7 +44,7 @@ pub(super) fn annotated(args: Option<Value<'_>>, tables: &mut Tables) -> Annotat
 
 /// Interns a word, of none nothing.
 pub(super) fn text(value: Option<Value<'_>>, tables: &mut Tables) -> Option<StringId> {
-    let text = value.map(word)?;
+    let text = value.map(borrowed_word)?;
     Some(tables.bytes(&text))
 }
 

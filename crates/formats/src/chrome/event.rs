@@ -80,10 +80,19 @@ pub(super) fn number<'d>(value: Value<'d>) -> Option<Cow<'d, str>> {
 
 /// A word that tells one id from another: its text, whatever its type.
 pub(super) fn word(value: Value<'_>) -> Box<[u8]> {
-    match value.bytes() {
-        Some(text) => text.into_owned().into(),
-        None => value.raw().into(),
-    }
+    borrowed_word(value).into()
+}
+
+/// A word as it stands in the text, where it has no escapes.
+pub(super) fn borrowed_word(value: Value<'_>) -> Cow<'_, [u8]> {
+    let text = value.bytes();
+    text.unwrap_or_else(|| value.raw().into())
+}
+
+/// The words of the process and the thread of an event.
+pub(super) fn thread_words<'d>(event: &TraceEvent<'d>) -> (Cow<'d, [u8]>, Cow<'d, [u8]>) {
+    let text = |value: Option<Value<'d>>| value.map(borrowed_word).unwrap_or_default();
+    (text(event.pid), text(event.tid))
 }
 
 /// An id as a number: decimal, or hexadecimal behind `0x`.

@@ -37,6 +37,7 @@
 mod arguments;
 mod beside;
 mod by_end;
+mod by_thread;
 mod event;
 mod facts;
 mod lower;

@@ -7,7 +7,7 @@ use traceloom_model::{
 };
 
 use super::arguments::{annotated, text};
-use super::event::{TraceEvent, number, word};
+use super::event::{TraceEvent, borrowed_word, number, word};
 use super::lower::Lowering;
 use super::survey::id_of;
 use crate::spans::slices::SliceLine;
@@ -38,7 +38,7 @@ impl Lowering<'_> {
         let name = text(event.name, self.tables);
         let name = name.unwrap_or_else(|| self.tables.string(""));
         // Events of no thread have none of its numbers.
-        let of_thread = event.tid.is_some_and(|tid| *word(tid) != *b"0");
+        let of_thread = event.tid.is_some_and(|tid| *borrowed_word(tid) != *b"0");
         self.timed = Some(Timed {
             id: id_of(event).0,
             event_type: self.rows.event_type(name, self.tables),

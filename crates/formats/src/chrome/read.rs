@@ -5,13 +5,14 @@ use traceloom_model::{Flow, Limits};
 
 use super::event::TraceEvent;
 use super::split::{TracePiece, TraceSplitter};
-use crate::text::json::{Document, Kind, Value};
+use crate::text::json::{Document, JsonTexts, Kind, Value};
 use crate::{Chunk, Field, Opaque, Reader as Native, Record, RecordSink, Step, damage, info};
 
 /// Reads a trace.
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
     splitter: TraceSplitter,
+    texts: JsonTexts,
     limits: Limits,
     told: bool,
 }
@@ -20,32 +21,34 @@ impl Reader {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
             splitter: TraceSplitter::new(limits),
+            texts: JsonTexts::default(),
             limits: *limits,
             told: false,
         }
     }
 
     fn value(
-        &self,
+        &mut self,
         kind: &'static str,
         (offset, bytes, from): (u64, &[u8], usize),
         out: &mut dyn RecordSink,
     ) -> Flow {
+        let limits = &self.limits;
         let text = subslice(bytes, from..);
-        let document = Document::parse(text, &self.limits);
-        for defect in document.defects() {
-            let at = offset + (from + defect.offset) as u64;
-            let note = damage(defect.kind, at, defect.text);
-            out.note(note.counting((defect.skipped as u64).max(1)))?;
-        }
-        let key = subslice(bytes, ..from);
-        let key = Document::parse(key, &self.limits);
-        out.record(&Parsed {
-            kind,
-            offset,
-            bytes,
-            key: key.root(),
-            value: document.root(),
+        self.texts.parse(text, limits, |document| {
+            for defect in document.defects() {
+                let at = offset + (from + defect.offset) as u64;
+                let note = damage(defect.kind, at, defect.text);
+                out.note(note.counting((defect.skipped as u64).max(1)))?;
+            }
+            let key = (from > 0).then(|| Document::parse(subslice(bytes, ..from), limits));
+            out.record(&Parsed {
+                kind,
+                offset,
+                bytes,
+                key: key.as_ref().and_then(Document::root),
+                value: document.root(),
+            })
         })
     }
 }

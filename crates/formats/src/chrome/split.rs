@@ -6,6 +6,8 @@
 use traceloom_model::bounds::subslice;
 use traceloom_model::{Limit, Limits};
 
+use crate::text::json::quote_or_backslash;
+
 /// What lies at the beginning of the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TracePiece {
@@ -230,7 +232,7 @@ fn string_end(window: &[u8], from: usize) -> Option<usize> {
     let mut at = from + 1;
     loop {
         let rest = window.get(at..)?;
-        let next = memchr::memchr2(b'"', b'\\', rest)?;
+        let next = quote_or_backslash(rest)?;
         if rest.get(next) == Some(&b'"') {
             return Some(at + next + 1);
         }

@@ -6,12 +6,13 @@ use foldhash::fast::RandomState;
 use traceloom_model::bounds::subslice;
 use traceloom_model::{Flow, Limit, Limits, Note};
 
-use super::event::{TraceEvent, id_number, number, word};
+use super::by_thread::ByThread;
+use super::event::{TraceEvent, id_number, number, thread_words, word};
 use super::facts::WrittenTrackFacts;
 use super::split::{TracePiece, TraceSplitter};
 use crate::Step;
 use crate::codec::each_window;
-use crate::text::json::{Document, Kind, Value, scale};
+use crate::text::json::{Document, JsonTexts, Kind, Value, scale};
 use crate::{Error, Pull, damage, info};
 
 /// Process and thread as the trace writes them.
@@ -64,7 +65,7 @@ pub(super) struct TraceSurvey {
     /// Complete events come by their end, as the writer says.
     is_finish: bool,
     n_tops: usize,
-    threads: HashMap<Thread, SurveyedIds, RandomState>,
+    threads: ByThread<SurveyedIds>,
 }
 
 /// Reads all events; none when the taker of notes broke.
@@ -105,6 +106,7 @@ pub(super) fn each(
     mut see: impl FnMut(TracePart<'_>) -> Flow,
 ) -> Result<bool, Error> {
     let mut splitter = TraceSplitter::new(limits);
+    let mut texts = JsonTexts::default();
     let mut ended = false;
     let whole = each_window(pull, 1, |chunk| {
         let mut at = 0;
@@ -125,20 +127,19 @@ pub(super) fn each(
                 TracePiece::Text(len) => (len, Flow::Continue(())),
                 TracePiece::Event(from, end) => {
                     let text = subslice(window, from..end);
-                    let document = Document::parse(text, limits);
-                    let flow = match document.defects().first() {
-                        Some(defect) => {
+                    let flow = texts.parse(text, limits, |document| {
+                        if let Some(defect) = document.defects().first() {
                             let at = offset + (from + defect.offset) as u64;
                             let count = document.defects().len() as u64;
                             let note = damage(defect.kind, at, defect.text).counting(count);
-                            see(TracePart::Note(note))
+                            see(TracePart::Note(note))?;
                         }
-                        None => Flow::Continue(()),
-                    };
-                    match document.root().filter(|_| flow.is_continue()) {
-                        Some(value) => (end, see(TracePart::Event(value, offset))),
-                        None => (end, flow),
-                    }
+                        match document.root() {
+                            Some(value) => see(TracePart::Event(value, offset)),
+                            None => Flow::Continue(()),
+                        }
+                    });
+                    (end, flow)
                 }
                 TracePiece::Member(key, from, end) => {
                     let document = Document::parse(subslice(window, from..end), limits);
@@ -186,8 +187,8 @@ impl SurveyedIds {
 
 impl TraceSurvey {
     /// Returns in which order the events of a thread come.
-    pub(super) fn sorted(&self, thread: &Thread) -> Sorted {
-        match self.threads.get(thread) {
+    pub(super) fn sorted(&self, (process, thread): &Thread) -> Sorted {
+        match self.threads.get(process, thread) {
             Some(SurveyedIds { by_end: true, .. }) if self.is_finish => Sorted::ByEnd,
             Some(SurveyedIds { by_start: true, .. }) | None => Sorted::ByStart,
             Some(SurveyedIds { by_end: true, .. }) => Sorted::ByEnd,
@@ -197,8 +198,8 @@ impl TraceSurvey {
 
     /// Returns which complete events of a thread, counted from nought, lie in no other one: a thread's events
     /// before such a one need not wait for more. Known for threads whose events come by their end.
-    pub(super) fn outermost(&self, thread: &Thread) -> impl Iterator<Item = u32> {
-        let seen = self.threads.get(thread).filter(|seen| seen.by_end);
+    pub(super) fn outermost(&self, (process, thread): &Thread) -> impl Iterator<Item = u32> {
+        let seen = self.threads.get(process, thread).filter(|seen| seen.by_end);
         let tops = seen.into_iter().flat_map(|seen| &seen.tops);
         tops.map(|&(_, nth)| nth)
     }
@@ -215,9 +216,9 @@ impl TraceSurvey {
         let Some(start) = event.ts else { return };
         let end = start.saturating_add(event.dur.unwrap_or(0));
         let complete = phase == b'X';
-        let thread = thread(event);
+        let (process, thread) = thread_words(event);
         let full = self.threads.len() >= most;
-        match self.threads.get_mut(&thread) {
+        match self.threads.get_mut(&process, &thread) {
             Some(seen) => {
                 seen.by_start &= start >= seen.start;
                 seen.by_end &= complete && end >= seen.end;
@@ -241,7 +242,7 @@ impl TraceSurvey {
                 if complete && event.bind_id.is_none() {
                     seen.complete(start, true);
                 }
-                self.threads.insert(thread, seen);
+                self.threads.insert((process.into(), thread.into()), seen);
             }
             None => {}
         }
@@ -330,8 +331,8 @@ impl TraceSurvey {
 
 /// Process and thread of an event.
 pub(super) fn thread(event: &TraceEvent<'_>) -> Thread {
-    let text = |value: Option<Value<'_>>| value.map(word).unwrap_or_default();
-    (text(event.pid), text(event.tid))
+    let (process, thread) = thread_words(event);
+    (process.into(), thread.into())
 }
 
 /// The number of a process or thread, where its word is one.

@@ -8,9 +8,10 @@ use traceloom_model::{
 };
 
 use super::LABELS;
-use super::event::{TraceEvent, word};
+use super::by_thread::ByThread;
+use super::event::{TraceEvent, borrowed_word, thread_words, word};
 use super::facts::WrittenTrackFacts;
-use super::survey::{Sorted, Thread, TraceSurvey, id_of, numeric, thread};
+use super::survey::{Sorted, Thread, TraceSurvey, id_of, numeric};
 use crate::spans::slices::SliceLine;
 
 /// Tracks above one another that are looked at.
@@ -20,7 +21,7 @@ const DEEPEST: usize = 64;
 pub(super) struct TrackLines<'a> {
     survey: &'a TraceSurvey,
     processes: HashMap<Box<[u8]>, Option<ResourceId>, RandomState>,
-    threads: HashMap<Thread, (SliceLine, Sorted), RandomState>,
+    threads: ByThread<(SliceLine, Sorted)>,
     /// Lines of spans that overlap others, by their track.
     n_overlaps: HashMap<TrackId, u32, RandomState>,
     lanes: HashMap<(TrackId, u32), TrackId, RandomState>,
@@ -32,7 +33,7 @@ impl<'a> TrackLines<'a> {
         Self {
             survey,
             processes: HashMap::default(),
-            threads: HashMap::default(),
+            threads: ByThread::default(),
             n_overlaps: HashMap::default(),
             lanes: HashMap::default(),
             asynchronous: HashMap::default(),
@@ -76,10 +77,11 @@ impl<'a> TrackLines<'a> {
         event: &TraceEvent<'_>,
         tables: &mut Tables,
     ) -> (SliceLine, Sorted) {
-        let thread = thread(event);
-        if let Some(&known) = self.threads.get(&thread) {
+        let (process, thread) = thread_words(event);
+        if let Some(&known) = self.threads.get(&process, &thread) {
             return known;
         }
+        let thread = (process.into(), thread.into());
         let line = self.line(&thread, tables, 0);
         let sorted = self.survey.sorted(&thread);
         self.threads.insert(thread, (line, sorted));
@@ -87,7 +89,7 @@ impl<'a> TrackLines<'a> {
     }
 
     fn line(&mut self, thread: &Thread, tables: &mut Tables, depth: usize) -> SliceLine {
-        if let Some(&(line, _)) = self.threads.get(thread) {
+        if let Some(&(line, _)) = self.threads.get(&thread.0, &thread.1) {
             return line;
         }
         let survey = self.survey;
@@ -145,7 +147,7 @@ impl<'a> TrackLines<'a> {
             return known;
         }
         let resource = self.process(&process, tables);
-        let name = event.name.map(|name| tables.bytes(&word(name)));
+        let name = event.name.map(|name| tables.bytes(&borrowed_word(name)));
         let count = self.asynchronous.len() as u64;
         let track = tables.track(Track {
             kind: TrackKind::Async,

@@ -12,7 +12,8 @@ mod text;
 mod value;
 
 pub use lower::{Lowered, lower_documents};
-pub use parse::{Defect, Document};
+pub(crate) use parse::quote_or_backslash;
+pub use parse::{Defect, Document, JsonTexts};
 pub use reader::{JsonLayout, JsonReader};
 pub use text::{push_string, unescape};
 pub use value::{Kind, Value, scale};

@@ -48,11 +48,17 @@ impl<'a> Document<'a> {
     /// Texts above 4 GiB are cut there. Linear in time; memory is about 28 bytes a value.
     #[must_use]
     pub fn parse(bytes: &'a [u8], limits: &Limits) -> Self {
+        Self::parse_into(Vec::new(), bytes, limits)
+    }
+
+    /// Parses into the memory of another document's values.
+    fn parse_into(mut nodes: Vec<JsonNode>, bytes: &'a [u8], limits: &Limits) -> Self {
+        nodes.clear();
         let cut = bytes.get(..u32::MAX as usize).unwrap_or(bytes);
         let mut parser = JsonParser {
             bytes: cut,
             at: 0,
-            nodes: Vec::new(),
+            nodes,
             open: Vec::new(),
             open_objects: 0,
             defects: Vec::new(),
@@ -91,11 +97,39 @@ impl<'a> Document<'a> {
     }
 }
 
+/// Parses one text after the other in the same memory.
+#[derive(Clone, Debug, Default)]
+pub struct JsonTexts {
+    nodes: Vec<JsonNode>,
+}
+
+impl JsonTexts {
+    /// Parses the first value of `bytes`, as [`Document::parse`] does, and shows it to `see`.
+    pub fn parse<T>(
+        &mut self,
+        bytes: &[u8],
+        limits: &Limits,
+        see: impl FnOnce(&Document<'_>) -> T,
+    ) -> T {
+        let document = Document::parse_into(std::mem::take(&mut self.nodes), bytes, limits);
+        let seen = see(&document);
+        self.nodes = document.nodes;
+        seen
+    }
+}
+
+/// A container that is not closed yet.
+#[derive(Clone, Copy, Debug)]
+struct OpenContainer {
+    row: usize,
+    kind: Kind,
+}
+
 struct JsonParser<'a> {
     bytes: &'a [u8],
     at: usize,
     nodes: Vec<JsonNode>,
-    open: Vec<usize>,
+    open: Vec<OpenContainer>,
     open_objects: usize,
     defects: Vec<Defect>,
     key: Option<(u32, u32)>,
@@ -141,8 +175,8 @@ impl JsonParser<'_> {
     }
 
     fn in_object(&self) -> bool {
-        let top = self.open.last().and_then(|&row| self.nodes.get(row));
-        top.is_some_and(|node| node.kind == Kind::Object)
+        let innermost = self.open.last();
+        innermost.is_some_and(|open| open.kind == Kind::Object)
     }
 
     fn skip_space(&mut self) {
@@ -212,7 +246,7 @@ impl JsonParser<'_> {
         };
         let row = self.nodes.len();
         self.push(kind, self.at, self.at + 1);
-        self.open.push(row);
+        self.open.push(OpenContainer { row, kind });
         self.open_objects += usize::from(kind == Kind::Object);
         self.at += 1;
     }
@@ -240,9 +274,9 @@ impl JsonParser<'_> {
             self.at += 1;
             return;
         }
-        while let Some(row) = self.open.pop() {
-            let kind = self.end_container(row, self.at + 1);
-            if kind == Some(wanted) {
+        while let Some(open) = self.open.pop() {
+            self.end_container(open, self.at + 1);
+            if open.kind == wanted {
                 break;
             }
             self.defect(self.at, "json_unclosed", "expected another bracket", 0);
@@ -250,14 +284,13 @@ impl JsonParser<'_> {
         self.at += 1;
     }
 
-    fn end_container(&mut self, row: usize, end: usize) -> Option<Kind> {
+    fn end_container(&mut self, open: OpenContainer, end: usize) {
         let next = short(self.nodes.len());
-        let node = self.nodes.get_mut(row)?;
-        node.end = short(end);
-        node.next = next;
-        let kind = node.kind;
-        self.open_objects -= usize::from(kind == Kind::Object);
-        Some(kind)
+        if let Some(node) = self.nodes.get_mut(open.row) {
+            node.end = short(end);
+            node.next = next;
+        }
+        self.open_objects -= usize::from(open.kind == Kind::Object);
     }
 
     /// The text ends inside a value: what is open ends here.
@@ -271,8 +304,8 @@ impl JsonParser<'_> {
                 need,
             );
         }
-        while let Some(row) = self.open.pop() {
-            self.end_container(row, self.at);
+        while let Some(open) = self.open.pop() {
+            self.end_container(open, self.at);
         }
     }
 
@@ -280,10 +313,10 @@ impl JsonParser<'_> {
     fn quoted(&self) -> Option<usize> {
         let mut at = self.at + 1;
         loop {
-            match self.bytes.get(at)? {
-                b'"' => return Some(at),
-                b'\\' => at += 2,
-                _ => at += 1,
+            at += quote_or_backslash(self.bytes.get(at..)?)?;
+            match self.bytes.get(at) {
+                Some(b'"') => return Some(at),
+                _ => at += 2,
             }
         }
     }
@@ -352,6 +385,26 @@ impl JsonParser<'_> {
         self.push(kind, self.at, end);
         self.at = end;
     }
+}
+
+/// Finds the first quote or backslash, eight bytes at a time: strings of a trace are too short for a vector search to pay.
+#[inline]
+pub(crate) fn quote_or_backslash(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 255;
+    // Has its highest bit set in each byte that is zero, and may have it in bytes above the first of these.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & ONES << 7;
+    let mut at = 0;
+    let (words, rest) = bytes.as_chunks::<8>();
+    for word in words {
+        let word = u64::from_le_bytes(*word);
+        let found = zeros(word ^ ONES * u64::from(b'"')) | zeros(word ^ ONES * u64::from(b'\\'));
+        if found != 0 {
+            return Some(at + found.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    let in_rest = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'));
+    in_rest.map(|found| at + found)
 }
 
 /// Returns true if a token is a number as JSON spells them (leading zeros are let through).

@@ -84,6 +84,24 @@ fn strings_written_read_back() {
 
 proptest::proptest! {
     #[test]
+    fn quotes_and_backslashes_are_found_wherever_they_stand(
+        bytes in proptest::collection::vec(proptest::sample::select(&b"a\"\\\x23\x5d\xa2\xdc\x00\xff"[..]), 0..40),
+    ) {
+        let expected = bytes.iter().position(|byte| matches!(byte, b'"' | b'\\'));
+        proptest::prop_assert_eq!(super::quote_or_backslash(&bytes), expected);
+    }
+
+    #[test]
+    fn short_numbers_scale_as_long_ones_do(whole in "-?[0-9]{0,20}", fraction in "(\\.[0-9]{0,8})?", factor in 1_i64..2_000_000) {
+        let text = format!("{whole}{fraction}");
+        // An exponent of nothing takes the other way.
+        let expected = super::scale(&format!("{text}e0"), factor);
+        proptest::prop_assert_eq!(super::scale(&text, factor), expected);
+        let nanoseconds = super::scale(&text, 1000);
+        proptest::prop_assert_eq!(nanoseconds, super::scale(&format!("{text}e0"), 1000));
+    }
+
+    #[test]
     fn any_bytes_parse_without_panic(bytes: Vec<u8>) {
         let document = parse(&bytes);
         if let Some(root) = document.root() {
