@@ -2,6 +2,7 @@
 
 mod hex;
 
+use std::fmt::Write as _;
 use std::io::{BufWriter, Write};
 
 use clap::Args;
@@ -11,7 +12,7 @@ use traceloom_model::{Flow, Level, Note, printable};
 
 use crate::Outcome;
 use crate::args::Common;
-use crate::fields::{Json, plain};
+use crate::fields::{Json, put_plain};
 use crate::info::note_json;
 use crate::live::{ArrivingPath, LiveFormat};
 use crate::open::open_among;
@@ -121,6 +122,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                 part: name,
                 names,
                 left: options.limit_records.filter(|&most| most > 0),
+                line: String::new(),
                 error: None,
                 stopped: false,
             };
@@ -176,6 +178,7 @@ fn follow(
             part: has_members.then_some(name.as_str()),
             names: None,
             left: options.limit_records.filter(|&most| most > 0),
+            line: String::new(),
             error: None,
             stopped: false,
         };
@@ -217,6 +220,8 @@ struct Printer<'p, W: Write> {
     part: Option<&'p str>,
     names: Option<&'p RowTable>,
     left: Option<u64>,
+    /// The line at hand.
+    line: String,
     error: Option<anyhow::Error>,
     stopped: bool,
 }
@@ -262,22 +267,25 @@ impl<W: Write> Printer<'_, W> {
     }
 
     fn text(&mut self, record: &dyn Record) -> anyhow::Result<()> {
+        let line = &mut self.line;
+        line.clear();
         let place = self.style.dim(format!("{:>10}", record.offset()));
-        write!(self.out, "{place} {}", self.style.bold(record.kind()))?;
-        let mut written = Ok(());
+        write!(line, "{place} {}", self.style.bold(record.kind()))?;
         let texts = self.options.resolve.then_some(RecordTexts {
             record,
             names: self.names,
         });
         record.fields(&mut |name, field| {
-            if written.is_ok() {
-                let shown = texts.as_ref().map(|texts| texts.plain(&field));
-                let shown = shown.unwrap_or_else(|| plain(&field));
-                written = write!(self.out, " {}={shown}", printable(name));
+            line.push(' ');
+            line.push_str(&printable(name));
+            line.push('=');
+            match &texts {
+                Some(texts) => line.push_str(&texts.plain(&field)),
+                None => put_plain(&field, line),
             }
         });
-        written?;
-        writeln!(self.out)?;
+        line.push('\n');
+        self.out.write_all(line.as_bytes())?;
         Ok(())
     }
 }

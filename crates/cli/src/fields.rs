@@ -1,5 +1,7 @@
 //! Fields of records as JSON and as text.
 
+use std::fmt::Write as _;
+
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use traceloom_formats::Field;
 use traceloom_formats::wire::Utf16;
@@ -83,27 +85,66 @@ pub(crate) fn text_of(field: &Field<'_>) -> Option<String> {
 
 /// A field as text on a terminal: strings quoted, bytes in hex.
 pub(crate) fn plain(field: &Field<'_>) -> String {
+    let mut text = String::new();
+    put_plain(field, &mut text);
+    text
+}
+
+/// Appends a field as [`plain`] has it.
+pub(crate) fn put_plain(field: &Field<'_>, out: &mut String) {
     match field {
-        Field::Null => "null".to_owned(),
-        Field::Bool(value) => value.to_string(),
-        Field::U64(value) => value.to_string(),
-        Field::I64(value) => value.to_string(),
-        Field::F64(value) => float_word(*value),
-        Field::Id(_, id) => format!("#{id}"),
-        Field::Str(text) => format!("{text:?}"),
-        Field::Text(bytes) => format!("{:?}", String::from_utf8_lossy(bytes)),
-        Field::Utf16(units) => format!("{:?}", Utf16(units).to_lossy()),
-        Field::Bytes(bytes) => format!("0x{}", hex(bytes)),
+        Field::Null => out.push_str("null"),
+        Field::Bool(true) => out.push_str("true"),
+        Field::Bool(false) => out.push_str("false"),
+        Field::U64(value) => put_number(*value, out),
+        Field::I64(value) => put_number(*value, out),
+        Field::F64(value) => out.push_str(&float_word(*value)),
+        Field::Id(_, id) => {
+            out.push('#');
+            put_number(*id, out);
+        }
+        Field::Str(text) => put_quoted(text, out),
+        Field::Text(bytes) => put_quoted(&String::from_utf8_lossy(bytes), out),
+        Field::Utf16(units) => put_quoted(&Utf16(units).to_lossy(), out),
+        Field::Bytes(bytes) => {
+            out.push_str("0x");
+            out.push_str(&hex(bytes));
+        }
         Field::List(items) => {
-            let items: Vec<String> = items.iter().map(plain).collect();
-            format!("[{}]", items.join(", "))
+            out.push('[');
+            for (at, item) in items.iter().enumerate() {
+                out.push_str(if at > 0 { ", " } else { "" });
+                put_plain(item, out);
+            }
+            out.push(']');
         }
         Field::Map(entries) => {
-            let pairs = entries
-                .iter()
-                .map(|(key, value)| format!("{}: {}", plain(key), plain(value)));
-            format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
+            out.push('{');
+            for (at, (key, value)) in entries.iter().enumerate() {
+                out.push_str(if at > 0 { ", " } else { "" });
+                put_plain(key, out);
+                out.push_str(": ");
+                put_plain(value, out);
+            }
+            out.push('}');
         }
+    }
+}
+
+fn put_number(value: impl itoa::Integer, out: &mut String) {
+    out.push_str(itoa::Buffer::new().format(value));
+}
+
+/// Appends a text in quotes, with the escapes of Rust.
+fn put_quoted(text: &str, out: &mut String) {
+    let is_printed = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+    if text.bytes().all(is_printed) {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    } else {
+        // A string takes whatever is written to it.
+        let _ = write!(out, "{text:?}");
     }
 }
 
@@ -124,7 +165,6 @@ fn float_word(value: f64) -> String {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
     bytes
         .iter()
         .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
@@ -139,6 +179,36 @@ mod tests {
 
     fn json(field: &Field<'_>) -> String {
         serde_json::to_string(&Json(field)).unwrap()
+    }
+
+    #[test]
+    fn texts_are_quoted_as_rust_does_and_lists_keep_their_order() {
+        for text in [
+            "",
+            "plain text",
+            "a\"b",
+            "back\\slash",
+            "new\nline",
+            "é",
+            "\u{7f}",
+            "\u{202e}",
+        ] {
+            assert_eq!(plain(&Field::Str(text)), format!("{text:?}"));
+        }
+        let pairs = [
+            (Field::Str("id"), Field::Id("string", 7)),
+            (Field::Null, Field::F64(-0.0)),
+        ];
+        let items = [
+            Field::I64(i64::MIN),
+            Field::Map(&pairs),
+            Field::Bytes(&[0, 255]),
+            Field::List(&[]),
+        ];
+        assert_eq!(
+            plain(&Field::List(&items)),
+            r#"[-9223372036854775808, {"id": #7, null: -0.0}, 0x00ff, []]"#
+        );
     }
 
     #[test]
