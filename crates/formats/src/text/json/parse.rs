@@ -391,13 +391,15 @@ impl JsonParser<'_> {
 #[inline]
 pub(crate) fn quote_or_backslash(bytes: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::MAX / 255;
+    const QUOTES: u64 = ONES * b'"' as u64;
+    const BACKSLASHES: u64 = ONES * b'\\' as u64;
     // Has its highest bit set in each byte that is zero, and may have it in bytes above the first of these.
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & ONES << 7;
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7);
     let mut at = 0;
     let (words, rest) = bytes.as_chunks::<8>();
     for word in words {
         let word = u64::from_le_bytes(*word);
-        let found = zeros(word ^ ONES * u64::from(b'"')) | zeros(word ^ ONES * u64::from(b'\\'));
+        let found = zeros(word ^ QUOTES) | zeros(word ^ BACKSLASHES);
         if found != 0 {
             return Some(at + found.trailing_zeros() as usize / 8);
         }
