@@ -60,6 +60,28 @@ export function callTree(spans: readonly Span[]): TreeNode {
   return sort(root);
 }
 
+/** The tree of what functions belong to: those of one owner that call each other are one node, counted by the calls that entered it. */
+export function treeBy(root: TreeNode, ownerOf: (name: string) => string): TreeNode {
+  const add = (of: TreeNode, to: TreeNode) => {
+    for (const one of of.children) {
+      const name = ownerOf(one.name);
+      const isSame = to !== whole && to.name === name;
+      const at = isSame ? to : childOf(to, name, one.kind);
+      at.self += one.self;
+      if (!isSame) {
+        at.total += one.total;
+        at.times += one.times;
+      }
+      at.failed += one.failed;
+      add(one, at);
+    }
+  };
+  const whole = node("", "");
+  whole.total = root.total;
+  add(root, whole);
+  return sort(whole);
+}
+
 /** Functions by their own time, each with the callers that it was spent for. */
 export function bottomUp(spans: readonly Span[]): TreeNode {
   const root = node("", "");

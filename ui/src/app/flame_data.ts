@@ -1,7 +1,8 @@
 /* A call as the flame graph of a page holds it. */
 import type { Held } from "../flame/data";
+import { classOf, packageOf } from "../shared/names";
 import type { CallDetail } from "./api";
-import { callTree, type TreeNode } from "./call_tree";
+import { callTree, type TreeNode, treeBy } from "./call_tree";
 
 const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 /** Hues of packages, where these are the colours. */
@@ -29,9 +30,25 @@ function hash(text: string): number {
   return sum;
 }
 
-/** The tree of a call, in columns. */
+/** The trees of a call, in columns: of its functions, and of what these belong to. */
 export function heldOf(detail: CallDetail): Held[] {
-  const tree = callTree(detail.spans);
+  const methods = callTree(detail.spans);
+  return [
+    treeOf(detail, methods, "method"),
+    treeOf(
+      detail,
+      treeBy(methods, (name) => packageOf(name) || "(no package)"),
+      "package",
+    ),
+    treeOf(
+      detail,
+      treeBy(methods, (name) => classOf(name) || "(no class)"),
+      "class",
+    ),
+  ];
+}
+
+function treeOf(detail: CallDetail, tree: TreeNode, dimension: string): Held {
   const names: string[] = [];
   const numbers = new Map<string, number>();
   const categories = [...new Set(detail.spans.flatMap(({ category }) => category ?? []))];
@@ -66,7 +83,7 @@ export function heldOf(detail: CallDetail): Held[] {
     Array.from({ length: FIRST + HUES }, (_, at) => `hsl(${(at * 360) / HUES} 35% ${lightness}%)`);
   const owner = (name: string) => name.slice(0, Math.max(name.lastIndexOf("."), 0));
   const held: Held = {
-    ...{ title: detail.title ?? "", value: "time", dimension: "method", unit: "ns", unit_name: "ns" },
+    ...{ title: detail.title ?? "", value: "time", dimension, unit: "ns", unit_name: "ns" },
     ...{ source: "calls", merge: "sum", upwards: false, total: tree.total, names, wide: false },
     places: names.map(() => ""),
     colours: packed(names.map((name) => FIRST + (hash(owner(name)) % HUES))),
@@ -80,5 +97,5 @@ export function heldOf(detail: CallDetail): Held[] {
     count: packed(columns.count),
   };
   if (columns.more.some(Boolean)) held.more = packed(columns.more);
-  return [held];
+  return held;
 }

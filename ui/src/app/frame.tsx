@@ -181,11 +181,27 @@ export interface Asked<A> {
   isAsking: boolean;
   /** The question that the answer is to. */
   question: string | undefined;
+  /** It was taken back before there was an answer. */
+  isStopped: boolean;
+  /** Takes the question back. */
+  stop: () => void;
+  /** Asks it again. */
+  resume: () => void;
 }
 
 /** Asks the collector whenever the question changes; the last answer stays until the next is there. */
 export function useRead<A>(question: string | undefined): Asked<A> {
-  const nothing = { answer: undefined, problem: undefined, isAsking: question !== undefined, question: undefined };
+  const [round, setRound] = useState(0);
+  const asking = useRef<AbortController>();
+  const nothing: Asked<A> = {
+    ...{ answer: undefined, problem: undefined, isAsking: question !== undefined, question: undefined },
+    isStopped: false,
+    stop: () => {
+      asking.current?.abort();
+      setAsked((last) => (last.isAsking ? { ...last, isAsking: false, isStopped: true } : last));
+    },
+    resume: () => setRound((round) => round + 1),
+  };
   const [asked, setAsked] = useState<Asked<A>>(nothing);
   useEffect(() => {
     if (question === undefined) {
@@ -193,9 +209,10 @@ export function useRead<A>(question: string | undefined): Asked<A> {
       return;
     }
     const control = new AbortController();
-    setAsked((last) => ({ ...last, isAsking: true }));
+    asking.current = control;
+    setAsked((last) => ({ ...last, isAsking: true, isStopped: false }));
     read<A>(question, control.signal).then(
-      (answer) => setAsked({ answer, problem: undefined, isAsking: false, question }),
+      (answer) => setAsked((last) => ({ ...last, answer, problem: undefined, isAsking: false, question })),
       (error) => {
         if (control.signal.aborted) return;
         const problem = error instanceof Problem ? error : new Problem(say("silent"), null);
@@ -203,7 +220,7 @@ export function useRead<A>(question: string | undefined): Asked<A> {
       },
     );
     return () => control.abort();
-  }, [question]);
+  }, [question, round]);
   return asked;
 }
 
@@ -241,6 +258,45 @@ export function Said({
       })}
     </div>
   );
+}
+
+/** Milliseconds from which on a question is one that is waited for. */
+const LONG = 1000;
+
+/** What is read, once it takes a while, with a way to leave it; and the way back to it. */
+export function Progress(props: {
+  what: string;
+  isAsking: boolean;
+  isStopped: boolean;
+  stop: () => void;
+  resume: () => void;
+}): JSX.Element | null {
+  const { isAsking } = props;
+  const [isLong, setLong] = useState(false);
+  useEffect(() => {
+    setLong(false);
+    if (!isAsking) return;
+    const timer = setTimeout(() => setLong(true), LONG);
+    return () => clearTimeout(timer);
+  }, [isAsking]);
+  if (props.isStopped && !isAsking) {
+    return (
+      <p class="note">
+        {say("read.stopped", { what: props.what })}{" "}
+        <button type="button" class="btn" onClick={props.resume}>
+          {say("read.again")}
+        </button>
+      </p>
+    );
+  }
+  return isAsking && isLong ? (
+    <p class="progress dim bar" role="status">
+      <i class="moving" /> {say("read.of", { what: props.what })}{" "}
+      <button type="button" class="btn" onClick={props.stop}>
+        {say("cancel")}
+      </button>
+    </p>
+  ) : null;
 }
 
 /** A command that can be copied. */

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { amount, grouped } from "../shared/amount";
 import { type Address, go } from "./address";
-import { Said, useAnswer } from "./frame";
+import { Progress, Said, useAnswer } from "./frame";
 import { Icon } from "./icons";
 import { say } from "./language";
 import type { Column } from "./order";
@@ -403,6 +403,7 @@ export function MemoryPage({ address }: { address: Address }): JSX.Element {
         <span class="dim about">{tab === "objects" && sources.map((key) => say(`memory.${key}`)).join("; ")}</span>
       </div>
       <Said problem={asked.problem} messages={asked.answer?.messages} />
+      <Progress what={say(`memory.${tab}`)} {...asked} />
       <div class="body">
         <div class="scroll grow" aria-busy={asked.isAsking} role="tabpanel">
           {tab === "gc" && <CollectionChart rows={collections} />}

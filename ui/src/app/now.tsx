@@ -9,7 +9,7 @@ import { titleOf } from "./call_columns";
 import { CellBar } from "./call_pane";
 import { capturePage, doubtsOf, nameOf, notesOf } from "./captures";
 import { ofEntry } from "./filter";
-import { Copied, Link, Said, useAnswer, useRead } from "./frame";
+import { type Asked, Copied, Link, Progress, Said, useAnswer, useRead } from "./frame";
 import { Icon } from "./icons";
 import { known, say, show } from "./language";
 import { Spark } from "./spark";
@@ -55,7 +55,7 @@ function ways(
   listeners: readonly Listener[],
 ): { name: string; what: string; listener: Listener; commands: string[] }[] {
   const origin = location.origin;
-  return listeners.map((listener) => {
+  const all = listeners.map((listener) => {
     const commands = listener.send_to ? [`traceloom send FILE --to ${listener.send_to}`] : [];
     if (listener.name === "cdt" && listener.send_to) {
       const { hostname, port } = new URL(listener.send_to.replace(/^\w+:/, "http:"));
@@ -74,6 +74,8 @@ function ways(
       commands,
     };
   });
+  // What has no command of its own is reached through another listener.
+  return all.filter(({ commands }) => commands.length);
 }
 
 /** A first capture without any agent. */
@@ -337,6 +339,9 @@ function Finding(props: {
   );
 }
 
+/** Returns true of a question that is asked, or was taken back. */
+const isGoing = ({ isAsking, isStopped }: Asked<unknown>): boolean => isAsking || isStopped;
+
 /** The page. */
 export function Now({ address }: { address: Address }): JSX.Element {
   const [round, setRound] = useState(0);
@@ -411,6 +416,7 @@ export function Now({ address }: { address: Address }): JSX.Element {
         </button>
       </div>
       <Said problem={captures.problem ?? overview.problem} messages={captures.answer?.messages} />
+      <Progress what={say("page.calls")} {...([overview, groups, hotspots, slowest].find(isGoing) ?? overview)} />
       {captures.answer ? (
         <Finding
           overview={all}

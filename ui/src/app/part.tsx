@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { turnZone } from "../shared/zone";
 import { Problem } from "./api";
+import { Progress } from "./frame";
 import { say } from "./language";
 import { isLocalTime } from "./times";
 import { apart } from "./told";
@@ -55,6 +56,8 @@ export interface Came {
 /** Shows the part of a page of the collector; `start` brings it to life, until another one takes its place. */
 export function Part(props: {
   path: string;
+  /** What it is, in a sentence about reading it. */
+  what: string;
   /** It stands among other things, and does not fill the window. */
   isInside?: boolean | undefined;
   start: (section: HTMLElement, life: AbortSignal) => void;
@@ -64,9 +67,12 @@ export function Part(props: {
   const { path, isInside, start, came } = props;
   turnZone(isLocalTime());
   const place = useRef<HTMLDivElement>(null);
-  const [state, setState] = useState<"asking" | "here" | "none">("asking");
+  const [state, setState] = useState<"asking" | "here" | "none" | "stopped">("asking");
+  const [round, setRound] = useState(0);
+  const asking = useRef<AbortController>();
   useEffect(() => {
     const life = new AbortController();
+    asking.current = life;
     setState("asking");
     fetchPart(path, life.signal).then(
       ({ section, about, messages }) => {
@@ -89,10 +95,21 @@ export function Part(props: {
       life.abort();
       document.body.classList.remove("whole");
     };
-  }, [path]);
+  }, [path, round]);
+  const stop = () => {
+    asking.current?.abort();
+    setState("stopped");
+  };
   return (
     <>
       {state === "asking" && <p class="empty dim">{say("part.reading")}</p>}
+      <Progress
+        what={props.what}
+        isAsking={state === "asking"}
+        isStopped={state === "stopped"}
+        stop={stop}
+        resume={() => setRound(round + 1)}
+      />
       <div class="fetched" ref={place} aria-busy={state === "asking"} hidden={state !== "here"} />
     </>
   );

@@ -249,6 +249,7 @@ export function ProfilesPage({ address }: { address: Address }): JSX.Element {
         <Part
           key={path}
           path={path}
+          what={say("page.profiles")}
           start={start}
           came={(about, problem, messages) => setSaid({ about, problem, messages })}
         />

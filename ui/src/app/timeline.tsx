@@ -41,7 +41,16 @@ export function Tracks(props: {
     };
     startTimeline(section, dataOf(section), life, ask);
   };
-  return <Part key={path()} path={path()} isInside={props.isInside} start={start} came={props.came} />;
+  return (
+    <Part
+      key={path()}
+      path={path()}
+      what={say("page.timeline")}
+      isInside={props.isInside}
+      start={start}
+      came={props.came}
+    />
+  );
 }
 
 /** The stretch that the page begins with, unless the address chooses one; nothing until the captures are known. */

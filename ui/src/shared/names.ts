@@ -129,6 +129,22 @@ export function parts(name: string): { method: string; owner: string } {
   return { method, owner: forms[0].slice(0, forms[0].length - method.length).replace(/(::|[./])$/, "") };
 }
 
+/** What stands before the last part of a name: `com.acme.Order` of `com.acme.Order.save`; empty where nothing does. */
+export function classOf(name: string): string {
+  const plain = name.split("(")[0] || name;
+  return plain.slice(0, Math.max(plain.lastIndexOf("."), plain.lastIndexOf(":"), 0)).replace(/:+$/, "");
+}
+
+/** The package of a Java name, the crate of one of Rust, else the module; empty where a name has none. */
+export function packageOf(name: string): string {
+  const plain = name.split("(")[0] || name;
+  const start = classStart(plain, plain.includes("/") ? "/" : ".");
+  if (start > 0) return plain.slice(0, start - 1).replaceAll("/", ".");
+  if (plain.includes("::")) return plain.split("::")[0];
+  const dot = plain.indexOf(".", plain.lastIndexOf("/") + 1);
+  return plain.slice(0, Math.max(dot, 0));
+}
+
 /** Cuts a text to a number of characters: in the middle, and at the end where few remain. */
 export function cut(text: string, room: number): string {
   const all = [...text];

@@ -125,6 +125,18 @@ await serve(async ({ cdt, origin, data }) => {
     assert.ok(rowsOfFlame.some((row) => row.some((cell) => cell.startsWith(first[0].split('.').at(-1)))), rowsOfFlame.join('\n'));
     assert.equal(rowsOfFlame.length, own.size);
     await accessible(page, 'Flame graph');
+    // By what functions belong to; a dimension that the call has no values for says why.
+    const owners = { class: (name) => name.slice(0, name.lastIndexOf('.')), package: (name) => /^(.+?)\.[A-Z]/.exec(name)[1] };
+    for (const [dimension, ownerOf] of Object.entries(owners)) {
+      await page.locator('.flame .dimension').selectOption(dimension);
+      const sums = new Map();
+      for (const span of spans) sums.set(ownerOf(span.function), (sums.get(ownerOf(span.function)) ?? 0) + span.self_ns);
+      await page.getByRole('button', { name: 'Functions' }).click();
+      const listed = await page.$$eval('.flame .rows tbody tr', (rows) => rows.map((row) => [row.querySelector('[title]').title, row.cells[0].textContent]));
+      assert.deepEqual(listed.map(([name]) => name).sort(), [...sums.keys()].sort());
+      for (const [name, self] of listed) near(self, sums.get(name));
+    }
+    assert.deepEqual(await page.$$eval('.flame .dimension option:disabled', (options) => options.map(({ textContent }) => textContent)), ['line: no line is recorded', 'thread: no times of threads', 'library: no library is recorded']);
 
     // What the end waited for comes to the length of the call.
     await page.goto(page_of(most, '?view=path'));

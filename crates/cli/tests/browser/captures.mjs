@@ -103,6 +103,22 @@ await serve(async ({ cdt, origin, data }) => {
     if (note.level !== 'info') assert.equal(await hex.locator('mark').first().textContent(), `${bytes.subarray(note.offset, note.offset + 1).toString('hex')} `);
     await accessible(page, 'Notes and bytes');
 
+    // Messages about these notes lead to them, without the collector's folders.
+    await page.goto(`${origin}/calls?capture=${id}`);
+    await page.getByRole('link', { name: 'The notes' }).waitFor();
+    assert.ok(!(await page.locator('body').innerText()).includes(data), 'no path of the collector is shown');
+    await page.getByRole('link', { name: 'The notes' }).click();
+    await page.waitForURL((url) => url.pathname === `/captures/${id}`);
+
+    // A timeline of captures that lie years apart begins with the last of them.
+    await page.goto(`${origin}/timeline`);
+    await page.getByText('1 capture lies outside').waitFor();
+    await page.locator('.fetched[aria-busy=false]').waitFor();
+    const stretch = await page.locator('.field .cnt').first().textContent();
+    assert.match(stretch, /^\d+(\.\d+)? s · /);
+    await page.getByRole('link', { name: 'Show all' }).click();
+    await page.locator('.field .cnt', { hasText: / h / }).first().waitFor();
+
     // The same place as records.
     await page.goto(`${origin}/captures/${id}?at=0x0`);
     await pane.getByRole('button', { name: 'as records' }).click();

@@ -31,6 +31,27 @@ await serve(async ({ cdt, origin, data }) => {
     await page.locator('.flame .view').waitFor();
     await accessible(page, 'Profiles');
     await equal(page, json('top', '--json', chosen)[0]);
+    // By what functions belong to, and by thread.
+    const turn = async (dimension) => {
+      await page.locator('.flame .dimension').selectOption(dimension);
+      await page.waitForFunction((dimension) => document.querySelector('.flame .dimension').value === dimension, dimension);
+    };
+    for (const dimension of ['class', 'package']) {
+      await turn(dimension);
+      await equal(page, json('top', '--json', `--dimension=${dimension}`, chosen)[0]);
+    }
+    await turn('thread');
+    await page.locator('.flame .view-tree').click();
+    const threads = await page.$$eval('.flame [role=treegrid] tbody tr[aria-level="1"]', (rows) => rows.map((row) => row.querySelector('[title]').title));
+    assert.deepEqual(threads.sort(), [...new Set(json('calls', '--json', chosen).map(({ thread }) => thread))].sort());
+    await turn('method');
+    await page.locator('.flame .view-graph').click();
+    // A press on the time of a function is one on its name.
+    const [most] = json('top', '--json', chosen)[0].functions;
+    await page.locator('.flame .funcs tbody tr', { has: page.getByTitle(most.function, { exact: true }) }).locator('td').first().click();
+    await page.locator('.flame .sandwich h2', { hasText: most.function.split('.').at(-1) }).waitFor();
+    await page.goto(`${origin}/profiles?svc=shop`);
+    await page.locator('.fetched[aria-busy=false] .flame .view').waitFor();
     await page.getByRole('combobox', { name: 'Filter' }).fill('hi');
     assert.equal(await page.isHidden('.cuts'), true);
 
@@ -52,12 +73,15 @@ await serve(async ({ cdt, origin, data }) => {
 
     // A stretch that is dragged in the strip is compared with as much before it; both sides stand alone by a press.
     await page.locator('.fetched[aria-busy=false] .flame .view-graph').click();
+    // The sentence is of everything.
+    await page.locator('.flame .finding').waitFor();
     const strip = await page.locator('.strip').boundingBox();
     await page.mouse.move(strip.x + strip.width * 0.5, strip.y + 40);
     await page.mouse.down();
     await page.mouse.move(strip.x + strip.width * 0.7, strip.y + 40, { steps: 4 });
     await page.mouse.up();
     await page.waitForFunction(() => location.hash.includes('w='));
+    assert.equal(await page.isHidden('.flame .finding'), true);
     await page.getByRole('button', { name: 'Compare', exact: true }).click();
     await page.locator('.fetched[aria-busy=false] .flame .recordings').waitFor();
     await accessible(page, 'Comparison');
@@ -92,6 +116,23 @@ await serve(async ({ cdt, origin, data }) => {
     await page.locator('.fetched[aria-busy=false] .flame .recordings').waitFor();
     assert.equal(query(page).get('base'), '1-2');
 
+    // What takes long says what is read, and can be left: the question is taken back.
+    for (const [address, question, what] of [['/profiles?svc=stock', '**/view/flame?*', 'Profiles'], ['/timeline', '**/view/timeline?*', 'Timeline'], ['/memory?tab=gc', '**/api/v1/objects?*', 'GC'], ['/', '**/api/v1/calls/overview?*', 'Calls']]) {
+      await page.route(question, () => {});
+      await page.goto(`${origin}${address}`);
+      await page.getByRole('status').filter({ hasText: `Reading: ${what}.` }).waitFor();
+      const [request] = await Promise.all([page.waitForEvent('requestfailed'), page.getByRole('button', { name: 'Cancel' }).click()]);
+      assert.equal(request.failure().errorText, 'net::ERR_ABORTED', request.url());
+      await page.unroute(question);
+      await page.getByText(`Not read: ${what}.`).waitFor();
+      await page.getByRole('button', { name: 'Read it' }).click();
+      await page.getByText(`Not read: ${what}.`).waitFor({ state: 'detached' });
+      await page.waitForFunction(() => !document.querySelector('[aria-busy=true]'));
+    }
+    // Of this dump the first that memory has are collections.
+    await page.goto(`${origin}/memory`);
+    await page.getByRole('tab', { name: /^GC/, selected: true }).waitFor();
+
     // Single profiles: every capture, the newest first; a press shows one alone.
     await page.goto(`${origin}/profiles`);
     await page.getByRole('button', { name: 'Single profiles' }).click();
@@ -111,6 +152,11 @@ await serve(async ({ cdt, origin, data }) => {
     await page.goto(`${origin}/profiles?svc=shop`);
     await page.locator('.fetched[aria-busy=false] .flame').waitFor();
     await accessible(page, 'dark Profiles');
+    // On a phone functions are seen below the graph.
+    const functions = page.locator('.flame .funcs tbody tr');
+    await functions.nth(3).scrollIntoViewIfNeeded();
+    const row = await functions.nth(3).boundingBox();
+    assert.ok(row.y > 0 && row.y + row.height <= 844 && (await page.locator('.flame .funcs').boundingBox()).height >= 4 * row.height, 'four functions have room');
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
   }, { origin, asked: 400, colorScheme: 'dark', viewport: { width: 390, height: 844 } });
 });
