@@ -98,9 +98,10 @@ fn what_was_kept_is_what_the_file_reader_gives_and_export_is_what_was_sent() {
         let row: Value = serde_json::from_str(row).expect("JSON");
         assert_eq!(row["acknowledged"], row["sent"]);
     }
-    // The same views as of the file; an id begins with the number of a part, which the conversation is one of.
+    // The same views as of the file but for who sent it; an id begins with the number of a part, which the conversation is one of.
     let of = |path: &str| {
-        let rows = stdout(&["calls", "--csv", path]);
+        const COLUMNS: &str = "start,end,duration,cpu,suspended,queue,calls,transactions,thread,title,status";
+        let rows = stdout(&["calls", "--csv", "--columns", COLUMNS, path]);
         let rows = rows
             .lines()
             .filter_map(|row| Some(row.split_once(',')?.1.to_owned()));

@@ -37,7 +37,7 @@ const chosenColumns = (address: Address): string[] => address.of("cols").split("
 
 /** Columns that give way first, and then, so that what a call did has room. */
 const SPARE = ["suspended", "queue", "transactions"];
-const SPARE_BESIDE = [...SPARE, "cpu", "thread"];
+const SPARE_BESIDE = [...SPARE, "cpu", "service", "thread"];
 
 /** The usual columns that a window has room for, beside the pane or without it. */
 function useUsual(all: readonly string[], hasPane: boolean): string[] {
