@@ -100,7 +100,8 @@ fn what_was_kept_is_what_the_file_reader_gives_and_export_is_what_was_sent() {
     }
     // The same views as of the file but for who sent it; an id begins with the number of a part, which the conversation is one of.
     let of = |path: &str| {
-        const COLUMNS: &str = "start,end,duration,cpu,suspended,queue,calls,transactions,thread,title,status";
+        const COLUMNS: &str =
+            "start,end,duration,cpu,suspended,queue,calls,transactions,thread,title,status";
         let rows = stdout(&["calls", "--csv", "--columns", COLUMNS, path]);
         let rows = rows
             .lines()
