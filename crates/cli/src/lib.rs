@@ -26,7 +26,7 @@
 //!         ControlFlow::Continue(())
 //!     })?;
 //! }
-//! assert_eq!(slow.len(), 4);
+//! assert_eq!(slow.len(), 6);
 //! for (name, reason) in input.left_out() {
 //!     eprintln!("{name}: {reason}");
 //! }
