@@ -23,7 +23,7 @@ use crate::style::Style;
 use crate::table::Table;
 use crate::table_flags::{SHORTENED, TableFlags, help};
 use crate::timing::{Bound, bound};
-use crate::trees::{self, TreeFlags, read_recorded, unit_word};
+use crate::trees::{self, TreeFlags, read_recorded};
 use crate::usage::Usage;
 
 /// Compare two recordings, of any formats.
@@ -421,7 +421,7 @@ const CSV: [&str; 13] = [
 
 /// Returns a heading in CSV with the unit of its numbers.
 fn csv_heading(name: &str, diff: &Diff) -> String {
-    let unit = unit_word(&diff.measure.unit);
+    let unit = diff.measure.unit.word();
     match (name.rsplit_once('_'), diff.per) {
         (Some((_, "percent")), _) => format!("{name} (%)"),
         (Some((_, "chance")) | None, _) | (Some(("count", _)), _) => name.to_owned(),
@@ -472,7 +472,7 @@ fn as_json(
         .collect();
     json!({
         "measure": diff.measure.name,
-        "unit": unit_word(&diff.measure.unit),
+        "unit": diff.measure.unit.word(),
         "per": options.per.word(),
         "before": side(&diff.before, &|value| diff.of_before(value)),
         "after": side(&diff.after, &|value| diff.of_after(value)),

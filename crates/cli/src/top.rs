@@ -28,7 +28,7 @@ use crate::table::Table;
 use crate::table_flags::{SHORTENED, TableFlags, help};
 use crate::trees::{
     Measures, TreeFlags, amount, heading_of, read_functions, read_lines, read_statistics, share,
-    share_number, tracks_json, unit_word,
+    share_number, tracks_json,
 };
 use crate::usage::Usage;
 use direct::DirectFlags;
@@ -435,7 +435,7 @@ fn csv_cells(of: &Functions, row: &TopRow, also: FunctionDetails<'_>) -> Vec<Str
 }
 
 fn value_text(value: i64, unit: &MeasureUnit) -> String {
-    format!("{value} {}", unit_word(unit)).trim().to_owned()
+    format!("{value} {}", unit.word()).trim().to_owned()
 }
 
 fn as_json(of: &Functions, rows: &[TopRow], also: FunctionDetails<'_>) -> serde_json::Value {
@@ -448,7 +448,7 @@ fn measure_json(of: &Functions) -> serde_json::Value {
     let mut object = json!({
         "measure": of.measure.name,
         "event_type": of.measure.event,
-        "unit": unit_word(&of.measure.unit),
+        "unit": of.measure.unit.word(),
         "source": count_word(of),
         "total": of.total,
     });

@@ -22,7 +22,6 @@ use crate::table_flags::{SHORTENED, TableFlags, help};
 use crate::top::heading;
 use crate::trees::{
     Measures, TreeFlags, amount, heading_of, read_lines, share, share_number, tracks_json,
-    unit_word,
 };
 
 /// Print the call tree.
@@ -259,7 +258,7 @@ fn as_json(tree: &CallTree, rows: &[Visible]) -> serde_json::Value {
     let mut object = json!({
         "measure": tree.measure.name,
         "event_type": tree.measure.event,
-        "unit": unit_word(&tree.measure.unit),
+        "unit": tree.measure.unit.word(),
         "total": tree.total,
         "nodes": nodes,
     });

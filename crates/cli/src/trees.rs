@@ -456,25 +456,13 @@ pub(crate) fn tracks_json(measure: &Measure, object: &mut serde_json::Value) {
     }
 }
 
-/// The unit's word in JSON.
-pub(crate) fn unit_word(unit: &MeasureUnit) -> &str {
-    match unit {
-        MeasureUnit::Nanoseconds => "ns",
-        MeasureUnit::Bytes => "bytes",
-        MeasureUnit::Count => "count",
-        MeasureUnit::Chars => "chars",
-        MeasureUnit::Percent => "percent",
-        MeasureUnit::Other(name) => name,
-    }
-}
-
 /// The tables of several measures as one in CSV, which has one row of headings.
 #[derive(Default)]
 pub(crate) struct Measures(Vec<(String, String, Table)>);
 
 impl Measures {
     pub(crate) fn add(&mut self, measure: &Measure, table: Table) {
-        let unit = unit_word(&measure.unit).to_owned();
+        let unit = measure.unit.word().to_owned();
         self.0.push((measure.name.clone(), unit, table));
     }
 
@@ -499,7 +487,7 @@ impl Measures {
 pub(crate) fn heading_of(name: &str, unit: &MeasureUnit) -> String {
     match unit {
         MeasureUnit::Count => name.to_owned(),
-        unit => format!("{name} ({})", unit_word(unit)),
+        unit => format!("{name} ({})", unit.word()),
     }
 }
 

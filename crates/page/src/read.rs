@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use traceloom::analysis::{CallTree, MeasureUnit, TreeOptions, top};
+use traceloom::analysis::{CallTree, TreeOptions, top};
 use traceloom::formats::{Record, RecordSink, drive};
 use traceloom::model::{Flow, Level, Limits, Note, Notes};
 use traceloom::{Error, TraceSource, from_bytes};
@@ -91,17 +91,9 @@ fn measure(tree: &CallTree) -> Value {
             "count": row.count,
         })
     });
-    let unit = match &tree.measure.unit {
-        MeasureUnit::Nanoseconds => "ns",
-        MeasureUnit::Bytes => "bytes",
-        MeasureUnit::Count => "count",
-        MeasureUnit::Chars => "chars",
-        MeasureUnit::Percent => "percent",
-        MeasureUnit::Other(name) => name,
-    };
     json!({
         "measure": tree.measure.name,
-        "unit": unit,
+        "unit": tree.measure.unit.word(),
         "total": tree.total,
         "n_functions": rows.len(),
         "functions": functions.collect::<Vec<_>>(),

@@ -73,6 +73,19 @@ pub enum MeasureUnit {
 }
 
 impl MeasureUnit {
+    /// Returns its word in JSON.
+    #[must_use]
+    pub fn word(&self) -> &str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::Bytes => "bytes",
+            Self::Count => "count",
+            Self::Chars => "chars",
+            Self::Percent => "percent",
+            Self::Other(name) => name,
+        }
+    }
+
     pub(crate) fn of(unit: Unit, tables: &Recording) -> Self {
         match unit {
             Unit::Nanoseconds => Self::Nanoseconds,

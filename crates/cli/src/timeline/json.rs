@@ -5,7 +5,6 @@ use traceloom_analysis::monitors::WaitKind;
 use traceloom_analysis::timeline::{Activity, RowKind, Timeline, Totals, Track, Waited};
 
 use super::print::shown;
-use crate::trees::unit_word;
 
 /// One object: recordings, tracks with what they come to, counters.
 pub(super) fn json(timeline: &Timeline, columns: usize, most: usize) -> Value {
@@ -29,7 +28,7 @@ pub(super) fn json(timeline: &Timeline, columns: usize, most: usize) -> Value {
             "source": counter.source,
             "track": counter.track,
             "name": counter.name,
-            "unit": unit_word(&counter.unit),
+            "unit": counter.unit.word(),
             "points": counter.points.len(),
             "min": values().reduce(f64::min),
             "max": values().reduce(f64::max),

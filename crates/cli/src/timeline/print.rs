@@ -10,7 +10,7 @@ use super::json::kinds;
 use crate::numbers::{count, duration, things};
 use crate::style::Style;
 use crate::table::Table;
-use crate::trees::{amount, unit_word};
+use crate::trees::amount;
 
 /// Tracks that fit a screen.
 const SCREEN: usize = 30;
@@ -309,7 +309,7 @@ fn counter_row(timeline: &Timeline, counter: &Counter, columns: usize) -> [Strin
 fn level(counter: &Counter, value: f64) -> String {
     let whole = value.to_string().parse::<i64>();
     whole.map_or_else(
-        |_| format!("{value} {}", unit_word(&counter.unit)),
+        |_| format!("{value} {}", counter.unit.word()),
         |value| amount(&counter.unit, value),
     )
 }

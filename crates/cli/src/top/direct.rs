@@ -15,7 +15,7 @@ use crate::select;
 use crate::streams::{message, stdout};
 use crate::style::Style;
 use crate::table::Table;
-use crate::trees::{Measures, amount, heading_of, read, share, share_number, unit_word};
+use crate::trees::{Measures, amount, heading_of, read, share, share_number};
 
 /// Which side of which functions.
 #[derive(clap::Args, Clone, Default)]
@@ -200,7 +200,7 @@ fn as_json(
     });
     json!({
         "measure": tree.measure.name,
-        "unit": unit_word(&tree.measure.unit),
+        "unit": tree.measure.unit.word(),
         "source": counted(tree),
         "direction": match direction {
             Direction::Incoming => "incoming",

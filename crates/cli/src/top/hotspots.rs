@@ -16,7 +16,7 @@ use crate::numbers::count;
 use crate::streams::stdout;
 use crate::style::Style;
 use crate::table::Table;
-use crate::trees::{Measures, amount, heading_of, read, share, share_number, unit_word};
+use crate::trees::{Measures, amount, heading_of, read, share, share_number};
 
 /// Functions by category.
 #[derive(Args, Clone, Default)]
@@ -170,7 +170,7 @@ fn as_json(
         .collect();
     json!({
         "measure": tree.measure.name,
-        "unit": unit_word(&tree.measure.unit),
+        "unit": tree.measure.unit.word(),
         "total": tree.total,
         "finding": finding(tree, rules),
         "categories": categories,
