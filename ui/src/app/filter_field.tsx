@@ -10,18 +10,17 @@ import { say } from "./language";
 /** Milliseconds without a key after which a text is checked. */
 const PAUSE = 150;
 
-/** What is wrong with a text that is being typed. */
+/** What is wrong with a text that is being typed; what was wrong with an earlier one is no answer. */
 function useCheck(text: string, applied: string): Problem | undefined {
-  const [problem, setProblem] = useState<Problem>();
+  const [found, setFound] = useState<{ text: string; problem: Problem }>();
   useEffect(() => {
-    setProblem(undefined);
     if (!text.trim() || text === applied) return;
     const control = new AbortController();
     const check = async () => {
       try {
         await read(`query?q=${encodeURIComponent(text)}`, control.signal);
       } catch (error) {
-        if (error instanceof Problem) setProblem(error);
+        if (error instanceof Problem) setFound({ text, problem: error });
       }
     };
     const timer = setTimeout(() => void check(), PAUSE);
@@ -30,7 +29,7 @@ function useCheck(text: string, applied: string): Problem | undefined {
       control.abort();
     };
   }, [text, applied]);
-  return problem;
+  return found?.text === text && text !== applied ? found.problem : undefined;
 }
 
 /** The field. Enter asks what it says; until then the last filter stays. */
@@ -54,10 +53,11 @@ export function FilterField(props: {
   const wrong = useCheck(text, applied) ?? (text === applied ? props.refused : undefined);
   const list = isOpen ? completions(text.slice(0, at), props.vocabulary) : [];
 
-  const apply = () => {
+  // What the field holds counts: keys may come faster than the page draws.
+  const apply = (asked: string) => {
     setOpen(false);
-    if (wrong) return;
-    go(props.address.with({ q: text.trim(), sel: "" }));
+    if (wrong && asked === text) return;
+    go(props.address.with({ q: asked.trim(), sel: "" }));
   };
   const take = (completion: Completion) => {
     const before = `${text.slice(0, completion.from)}${completion.text} `;
@@ -82,7 +82,7 @@ export function FilterField(props: {
       event.preventDefault();
       const completion = list[chosen];
       if (completion) take(completion);
-      else apply();
+      else apply((event.currentTarget as HTMLInputElement).value);
     } else if (event.key === "Escape") {
       event.stopPropagation();
       if (isOpen && list.length) setOpen(false);

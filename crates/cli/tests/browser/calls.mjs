@@ -89,8 +89,12 @@ await serve(async ({ cdt, origin, data }) => {
     await accessible(page, 'A filter that cannot be read');
     await filter.press('Enter');
     assert.equal(new URL(page.url()).searchParams.get('q'), null);
-    await filter.fill('duration > 1s and not error');
-    await filter.press('Enter');
+    // Keys that come faster than the page draws ask what the field holds, whatever was wrong before.
+    await filter.evaluate((field, text) => {
+      field.value = text;
+      field.dispatchEvent(new Event('input', { bubbles: true }));
+      field.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true, cancelable: true }));
+    }, 'duration > 1s and not error');
     const slow = all.filter(({ duration, error }) => duration > 1e9 && !error);
     await found(page, `${slow.length} calls`);
     await settled(page);
