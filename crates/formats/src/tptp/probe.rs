@@ -28,7 +28,7 @@ pub(super) fn xml(probe: &Probe<'_>) -> Option<Confidence> {
         offset: 0,
         eof: probe.whole,
     };
-    xml::Reader::new(&Limits::default()).read(chunk, &mut looking);
+    xml::Reader::new(&Limits::default()).read(chunk, &mut (&mut looking as &mut dyn Visit));
     looking.found.then_some(Confidence::Certain)
 }
 

@@ -41,9 +41,13 @@ impl<'r> Item<'r, '_> {
 }
 
 /// Takes records with their types.
+///
+/// Each visitor that is no `&mut dyn Visit` has a reader of its own, which is faster and takes longer to build.
 pub trait Visit {
-    /// Entries and exits are taken by [`Visit::call`], unless there is something unusual about them.
-    const CALLS: bool = false;
+    /// Returns true if entries and exits are taken by [`Visit::call`], unless there is something unusual about them.
+    fn takes_calls(&self) -> bool {
+        false
+    }
 
     /// Takes an entry or an exit of a binary trace as its numbers; breaking ends the reading.
     fn call(&mut self, _call: &Call, _offset: u64) -> Flow {
@@ -55,6 +59,24 @@ pub trait Visit {
 
     /// Takes a note; breaking ends the reading.
     fn note(&mut self, note: Note) -> Flow;
+}
+
+impl Visit for &mut (dyn Visit + '_) {
+    fn takes_calls(&self) -> bool {
+        (**self).takes_calls()
+    }
+
+    fn call(&mut self, call: &Call, offset: u64) -> Flow {
+        (**self).call(call, offset)
+    }
+
+    fn item(&mut self, item: Item<'_, '_>) -> Flow {
+        (**self).item(item)
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        (**self).note(note)
+    }
 }
 
 /// Hands records on to a sink that takes any format's.

@@ -133,13 +133,13 @@ impl AgentSymbols {
     }
 }
 
-fn read(body: &[u8], limits: &Limits, visitor: &mut impl Visit) {
+fn read(body: &[u8], limits: &Limits, mut visitor: &mut dyn Visit) {
     let chunk = Chunk {
         bytes: body,
         offset: 0,
         eof: true,
     };
-    Reader::new(limits, TwoItems::Guess).read(chunk, visitor);
+    Reader::new(limits, TwoItems::Guess).read(chunk, &mut visitor);
 }
 
 /// A symbol's text, and whether it wins over an earlier one; or a method.

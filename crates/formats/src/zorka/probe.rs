@@ -126,7 +126,8 @@ pub(crate) fn kind(probe: &Probe<'_>) -> Option<(StreamKind, Confidence)> {
         offset: 0,
         eof: probe.whole,
     };
-    Reader::new(&Limits::default(), TwoItems::Guess).read(chunk, &mut facts);
+    Reader::new(&Limits::default(), TwoItems::Guess)
+        .read(chunk, &mut (&mut facts as &mut dyn Visit));
     if fragment {
         // A piece that is the middle of a string is known by its neighbours only: see `parts::set`.
         return facts.kind().map(|kind| (kind, Confidence::Likely));

@@ -18,6 +18,17 @@ pub trait Visit {
     fn note(&mut self, note: Note) -> Flow;
 }
 
+/// A visitor that needs no reader built for it alone.
+impl Visit for &mut (dyn Visit + '_) {
+    fn record(&mut self, record: &Record<'_>) -> Flow {
+        (**self).record(record)
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        (**self).note(note)
+    }
+}
+
 /// Nanoseconds of a tick.
 pub(crate) const TICK_NS: i64 = 65_536;
 

@@ -69,7 +69,9 @@ impl From<Flow> for MessageStep {
 
 impl crate::Reader for Reader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
-        self.read(chunk, &mut RecordAdapter(out))
+        let mut adapter = RecordAdapter(out);
+        let mut visitor: &mut dyn Visit = &mut adapter;
+        self.read(chunk, &mut visitor)
     }
 }
 
@@ -192,7 +194,7 @@ impl Reader {
         let Some(payload) = bytes.get(HEADER..total) else {
             return self.beyond(schema, size, bytes, offset, eof, slots, out);
         };
-        if V::CALLS
+        if out.takes_calls()
             && let Some(call) = Call::read(id, payload, self.shape.big)
         {
             if self.ticks_per_second.is_none() {

@@ -30,7 +30,8 @@ pub fn to_binary(
         common: ConversionOutput::new(output, notes),
     };
     let mut reader = xml::Reader::new(limits);
-    each_window(pull, 1, |chunk| reader.read(chunk, &mut writer))?;
+    let mut visitor: &mut dyn Visit = &mut writer;
+    each_window(pull, 1, |chunk| reader.read(chunk, &mut visitor))?;
     writer.writer();
     writer.common.finish()
 }

@@ -44,7 +44,8 @@ pub fn to_xml(
     instruction.write(out);
     out.extend_from_slice(b"\n<TRACE>\n");
     let mut reader = binary::Reader::new(limits);
-    each_window(pull, 1, |chunk| reader.read(chunk, &mut writer))?;
+    let mut visitor: &mut dyn Visit = &mut writer;
+    each_window(pull, 1, |chunk| reader.read(chunk, &mut visitor))?;
     writer.common.out.extend_from_slice(b"</TRACE>\n");
     writer.common.finish()
 }
@@ -119,7 +120,7 @@ fn begin(chunk: Chunk<'_>, limits: &Limits) -> Instruction {
             eof,
             ..chunk
         },
-        &mut begin,
+        &mut (&mut begin as &mut dyn Visit),
     );
     begin.instruction
 }

@@ -98,10 +98,11 @@ pub(super) fn find(
         first: None,
     };
     let mut pull = source.open(part, 0)?;
+    let mut visitor: &mut dyn Visit = &mut head;
     let (mut one, mut other) = (binary::Reader::new(limits), xml::Reader::new(limits));
     each_window(pull.as_mut(), 1, |chunk| match binary {
-        true => one.read(chunk, &mut head),
-        false => other.read(chunk, &mut head),
+        true => one.read(chunk, &mut visitor),
+        false => other.read(chunk, &mut visitor),
     })?;
     let per_second = head.per_second.filter(|&ticks| ticks > 0).unwrap_or(NANOS);
     Ok(Ticks::new(per_second, head.first.unwrap_or(0)))

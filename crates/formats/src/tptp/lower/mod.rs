@@ -297,7 +297,10 @@ impl<'s> Lowering<'s> {
 }
 
 impl Visit for Lowering<'_> {
-    const CALLS: bool = true;
+    #[inline]
+    fn takes_calls(&self) -> bool {
+        true
+    }
 
     #[inline]
     fn call(&mut self, call: &Call, offset: u64) -> Flow {

@@ -80,7 +80,9 @@ pub(super) struct MessageScratch<'a> {
 
 impl crate::Reader for Reader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
-        self.read(chunk, &mut RecordAdapter(out))
+        let mut adapter = RecordAdapter(out);
+        let mut visitor: &mut dyn Visit = &mut adapter;
+        self.read(chunk, &mut visitor)
     }
 }
 

@@ -48,7 +48,12 @@ pub(super) fn clock(
             PartRole::Definitions => {}
             PartRole::Items => {
                 let mut items = Reader::new(limits, TwoItems::Guess);
-                visit(source, &stream.parts, &mut items, &mut found)?;
+                visit(
+                    source,
+                    &stream.parts,
+                    &mut items,
+                    &mut (&mut found as &mut dyn Visit),
+                )?;
             }
         }
         if found.0 {
@@ -125,7 +130,12 @@ impl CaptureDefinitions {
                 continue;
             }
             let mut items = Reader::new(limits, TwoItems::Guess);
-            visit(source, &stream.parts, &mut items, &mut collect)?;
+            visit(
+                source,
+                &stream.parts,
+                &mut items,
+                &mut (&mut collect as &mut dyn Visit),
+            )?;
         }
         Ok(all)
     }
