@@ -1,6 +1,7 @@
 //! `cargo xtask check`: the one list of what must hold before a change is merged.
 
 use crate::cargo::{cargo, program, root, succeed, succeeds_within};
+use crate::instructions::{self, Comparison};
 use crate::{book, page, tidy};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ struct CheckStep {
 
 enum CheckVerdict {
     Passed,
-    Skipped(&'static str),
+    Skipped(String),
 }
 
 /// Cheap steps first; the tests last, so that their closing lines end the output.
@@ -82,7 +83,16 @@ const STEPS: &[CheckStep] = &[
             true => {
                 book::run(&root().join("target/debug/traceloom")).map(|()| CheckVerdict::Passed)
             }
-            false => Ok(CheckVerdict::Skipped("mdbook is not installed")),
+            false => Ok(CheckVerdict::Skipped("mdbook is not installed".to_owned())),
+        },
+    },
+    CheckStep {
+        name: "instructions of commands",
+        run: || {
+            instructions::compare(false).map(|comparison| match comparison {
+                Comparison::Passed => CheckVerdict::Passed,
+                Comparison::Skipped(reason) => CheckVerdict::Skipped(reason),
+            })
         },
     },
     CheckStep {
@@ -131,7 +141,7 @@ fn passes(args: &[&str]) -> Result<CheckVerdict, String> {
 /// The crates that do no I/O and hold no C code must build where there is neither, and so must the library over them.
 fn pure_crates_build_for_wasm() -> Result<CheckVerdict, String> {
     if !page::is_possible() {
-        return Ok(CheckVerdict::Skipped("target not installed"));
+        return Ok(CheckVerdict::Skipped("target not installed".to_owned()));
     }
     let mut check = cargo(["check", "--target", page::TARGET, "--no-default-features"]);
     check.args(["--lib", "--package", "traceloom"]);
@@ -144,7 +154,7 @@ fn pure_crates_build_for_wasm() -> Result<CheckVerdict, String> {
 /// Builds the page and opens files in it: the one test that needs a module for another target.
 fn page_reads_files() -> Result<CheckVerdict, String> {
     if !page::is_possible() {
-        return Ok(CheckVerdict::Skipped("target not installed"));
+        return Ok(CheckVerdict::Skipped("target not installed".to_owned()));
     }
     let page = page::run()?;
     let mut test = cargo([
@@ -191,7 +201,7 @@ fn corpus_is_there() -> Result<CheckVerdict, String> {
         return Err("the corpus is required and not there".to_owned());
     }
     Ok(CheckVerdict::Skipped(
-        "corpus not found (../shared/corpus, or TRACELOOM_CORPUS): tests that read captures do nothing",
+        "corpus not found (../shared/corpus, or TRACELOOM_CORPUS): tests that read captures do nothing".to_owned(),
     ))
 }
 
@@ -199,9 +209,9 @@ fn corpus_is_there() -> Result<CheckVerdict, String> {
 fn pages_are_as_built() -> Result<CheckVerdict, String> {
     const NO_NPM: &str = "npm is not installed";
     let is_required = std::env::var_os("CI").is_some_and(|value| value == "true");
-    let missing = |reason| match is_required {
+    let missing = |reason: &'static str| match is_required {
         true => Err(reason),
-        false => Ok(CheckVerdict::Skipped(reason)),
+        false => Ok(CheckVerdict::Skipped(reason.to_owned())),
     };
     if !succeeds_within(program("npm").arg("--version"), Duration::from_secs(60)) {
         return missing(NO_NPM).map_err(str::to_owned);
@@ -232,18 +242,18 @@ fn dependencies_are_allowed() -> Result<CheckVerdict, String> {
     if std::env::var_os("CI").is_some_and(|value| value == "true") {
         return Err(format!("{DENY_NOT_INSTALLED}; .ci/run installs it"));
     }
-    Ok(CheckVerdict::Skipped(DENY_NOT_INSTALLED))
+    Ok(CheckVerdict::Skipped(DENY_NOT_INSTALLED.to_owned()))
 }
 
 /// Apart from the other `cargo deny` checks, which need no network.
 fn no_known_vulnerability() -> Result<CheckVerdict, String> {
     if !deny_is_installed() {
-        return Ok(CheckVerdict::Skipped(DENY_NOT_INSTALLED));
+        return Ok(CheckVerdict::Skipped(DENY_NOT_INSTALLED.to_owned()));
     }
     let fetch = &mut cargo(["deny", "fetch", "db"]);
     if !succeeds_within(fetch, Duration::from_secs(120)) {
         return Ok(CheckVerdict::Skipped(
-            "the advisory database cannot be reached",
+            "the advisory database cannot be reached".to_owned(),
         ));
     }
     passes(&["deny", "check", "advisories"])

@@ -13,6 +13,7 @@ mod collect;
 mod diff;
 mod growth;
 mod house;
+mod instructions;
 mod laws;
 mod memory;
 mod outputs;
@@ -44,6 +45,8 @@ usage: cargo xtask COMMAND
               what `traceloom serve` takes under load, beside its disk; the long run is --seconds 600 --rounds 1
   collect --posts [--seconds N] [--serve PROGRAM]
               what it takes over HTTP: 20 MB/s of Zorka's traces, then 200 uploads of profiles a second
+  instructions [--renew]
+              instructions of commands of the debug build, beside xtask/instructions.txt; --renew writes those of this build
   peers [--traceloom PROGRAM --sample PROGRAM] [ROW…]
               whole commands beside what else reads the same input, into docs/performance.md; python3 waits for them,
               valgrind counts instructions
@@ -72,6 +75,8 @@ fn main() -> ExitCode {
         ["growth", names @ ..] => growth::run(names),
         ["collect", "--posts", options @ ..] => collect::posts(options),
         ["collect", options @ ..] => collect::run(options),
+        ["instructions"] => instructions::run(false),
+        ["instructions", "--renew"] => instructions::run(true),
         ["peers", arguments @ ..] => peers::run(arguments),
         ["pages", names @ ..] => pages::run(names),
         ["house"] => house::run(),
