@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use traceloom_formats::{FORMATS, Format, LowerOptions, by_name, tptp};
+use traceloom_formats::{FORMATS, Format, LowerOptions, by_name, register_schema};
 use traceloom_input::captures::DEFAULT;
 use traceloom_input::{OpenOptions, Streams};
 use traceloom_model::Limits;
@@ -12,8 +12,10 @@ use crate::asked::RunNames;
 use crate::rules::rules_file;
 use crate::usage::{Usage, nearest};
 
-/// The messages of TPTP's agents for programs that this one starts.
-pub(crate) const TPTP_MESSAGES: &str = "TRACELOOM_TPTP_MESSAGES";
+/// The schema for programs that this one starts.
+pub(crate) const SCHEMA: &str = "TRACELOOM_SCHEMA";
+/// The same, as it was called when only TPTP had one.
+const TPTP_MESSAGES: &str = "TRACELOOM_TPTP_MESSAGES";
 
 /// Flags that every command which reads takes.
 #[derive(Args, Clone, Default)]
@@ -32,11 +34,13 @@ pub(crate) struct Common {
     /// Show what was recorded and infer nothing: events of actors stay on the stream they were written to.
     #[arg(long, global = true)]
     pub(crate) as_recorded: bool,
-    /// Messages of TPTP's agents besides the 30 that are known: a file with a line for each, its id, its element, and its fields in
-    /// wire order as `attribute:kind`, such as `1500 cacheMiss threadIdRef:long time:ticks region:text`. Kinds are byte, int,
-    /// signed, long, ticks and text; a stack is `stackDepth:int stack` at the end.
-    #[arg(long, global = true, value_name = "FILE", env = TPTP_MESSAGES, hide_env = true)]
-    pub(crate) tptp_messages: Option<PathBuf>,
+    /// What recordings hold that their specifications leave open: a file with a line for each. A message of TPTP is its id, its
+    /// element, and its fields in wire order as `attribute:kind`, such as `1500 cacheMiss threadIdRef:long time:ticks region:text`.
+    /// Kinds are byte, int, signed, long, ticks and text; a stack is `stackDepth:int stack` at the end. A type of Heph's attributes
+    /// is `heph type 0x05 bool`, an option `heph option build text`; encodings are bool, byte, int, signed, long, float, text and
+    /// bytes.
+    #[arg(long, alias = "tptp-messages", global = true, value_name = "FILE", env = SCHEMA, hide_env = true)]
+    pub(crate) schema: Option<PathBuf>,
     /// Time zone of printed times, such as `Europe/Berlin`.
     #[arg(long, global = true, value_name = "ZONE", default_value = "UTC")]
     pub(crate) tz: String,
@@ -57,7 +61,7 @@ pub(crate) struct Common {
 /// Leaves flags of reading out of the help of a command that reads no recording.
 pub(crate) fn reads_nothing(arg: clap::Arg) -> clap::Arg {
     match arg.get_id().as_str() {
-        "input_format" | "strict" | "limit" | "as_recorded" | "tptp_messages" => arg.hide(true),
+        "input_format" | "strict" | "limit" | "as_recorded" | "schema" => arg.hide(true),
         _ => arg,
     }
 }
@@ -104,15 +108,21 @@ impl Common {
         Ok(limits)
     }
 
-    /// Has readers know the messages of TPTP's agents that a file describes.
-    pub(crate) fn describe_messages(&self) -> anyhow::Result<()> {
-        let Some(path) = &self.tptp_messages else {
+    /// Returns the file that describes what specifications leave open.
+    pub(crate) fn schema(&self) -> Option<PathBuf> {
+        let earlier = || std::env::var_os(TPTP_MESSAGES).map(PathBuf::from);
+        self.schema.clone().or_else(earlier)
+    }
+
+    /// Has readers know what the schema describes.
+    pub(crate) fn describe(&self) -> anyhow::Result<()> {
+        let Some(path) = self.schema() else {
             return Ok(());
         };
         let shown = path.display();
-        let description = rules_file("--tptp-messages", path)?;
-        let described = tptp::register(&description);
-        Ok(described.map_err(|error| Usage(format!("--tptp-messages: {shown}: {error}")))?)
+        let schema = rules_file("--schema", &path)?;
+        let described = register_schema(&schema);
+        Ok(described.map_err(|error| Usage(format!("--schema: {shown}: {error}")))?)
     }
 
     pub(crate) fn lower_options(&self) -> anyhow::Result<LowerOptions> {

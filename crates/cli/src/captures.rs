@@ -14,7 +14,7 @@ use traceloom_input::captures::{
 use traceloom_server::{Answers, Question, Request, ask, rebuild_catalog, uuid};
 
 use crate::Outcome;
-use crate::args::{Common, DataArgument, TPTP_MESSAGES, reads_nothing};
+use crate::args::{Common, DataArgument, SCHEMA, reads_nothing};
 use crate::numbers::{count, size, things};
 use crate::streams::{message, stdout};
 use crate::style::Style;
@@ -323,10 +323,10 @@ fn delete(options: &Delete) -> anyhow::Result<Outcome> {
 
 fn rebuild(options: &Rebuild) -> anyhow::Result<Outcome> {
     let folder = DataFolder::open(options.data.path())?;
-    let messages = options.common.tptp_messages.clone();
+    let schema = options.common.schema();
     let answers = move |data: &Path, question: &Question| {
         let mut command = answers::command(data, None, question)?;
-        command.envs(messages.iter().map(|path| (TPTP_MESSAGES, path)));
+        command.envs(schema.iter().map(|path| (SCHEMA, path)));
         Ok(command)
     };
     let mut said = Instant::now();

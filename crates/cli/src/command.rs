@@ -113,7 +113,7 @@ impl Args {
                 return Err(Usage(reason).into());
             }
         }
-        self.common.describe_messages()?;
+        self.common.describe()?;
         match self.command {
             None => crate::info::first_look(&self.paths, &self.common),
             Some(Command::Info(options)) => crate::info::run(&options),

@@ -12,7 +12,7 @@ use traceloom_analysis::hotspots::Categories;
 use traceloom_analysis::query::Query;
 use traceloom_server::{Answers, Question};
 
-use crate::args::{Common, TPTP_MESSAGES};
+use crate::args::{Common, SCHEMA};
 use crate::usage::Usage;
 
 /// Files that pages go by; both are read when the collector begins.
@@ -76,21 +76,21 @@ impl ViewFlags {
         }))
     }
 
-    /// Returns who answers. The rules and the messages of agents are those of now, whatever becomes of their files: answers are kept
+    /// Returns who answers. The rules and the schema are those of now, whatever becomes of their files: answers are kept
     /// until something arrives.
     pub(crate) fn answers(&self, common: &Common) -> anyhow::Result<Answers> {
         let rules = match &self.categories {
             None => None,
             Some(_) => Some(copied("categories", &self.rules()?)?),
         };
-        let messages = match &common.tptp_messages {
+        let schema = match common.schema() {
             None => None,
-            Some(path) => Some(copied("tptp-messages", &read(path)?)?),
+            Some(path) => Some(copied("schema", &read(&path)?)?),
         };
         let command = move |data: &Path, question: &Question| {
             let rules = rules.as_ref().map(NamedTempFile::path);
             let mut command = crate::answers::command(data, rules, question)?;
-            command.envs(messages.iter().map(|copy| (TPTP_MESSAGES, copy.path())));
+            command.envs(schema.iter().map(|copy| (SCHEMA, copy.path())));
             Ok(command)
         };
         Ok(Answers(Arc::new(command)))

@@ -584,5 +584,5 @@ fn a_wrong_description_is_said_with_its_line() {
         "{said}"
     );
     let missing = run(&["info", &file, "--tptp-messages", "/nowhere/messages"]);
-    assert!(stderr(&missing).contains("--tptp-messages: /nowhere/messages"));
+    assert!(stderr(&missing).contains("--schema: /nowhere/messages"));
 }

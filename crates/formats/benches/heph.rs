@@ -122,6 +122,7 @@ impl Visit for Sum {
                         .for_each(|raw| self.number(u64::from_be_bytes(*raw)));
                 }
                 Value::Texts(_, bytes) => texts(bytes).for_each(|text| self.text(text.len())),
+                Value::Described(described) => self.text(described.bytes.len()),
             }
         }
         Flow::Continue(())

@@ -76,12 +76,14 @@ pub mod wire;
 
 pub use codec::protocol;
 pub use codec::{
-    Change, Chunk, ColumnTotal, Confidence, Error, ErrorKind, Field, Fork, Format, LeftOut, Lower,
-    LowerOptions, Member, Members, NativeConvert, Opaque, OpenReader, Output, Part, Piece, Pieces,
-    Probe, Pull, Raise, RaiseOptions, Reader, Record, RecordSink, RecordingSummary, Records,
-    RowTarget, Set, SlicePull, SliceSource, Source, Split, Step, Summarise, Target, Whole, damage,
-    drive, info, read_chunked, read_slice, warn,
+    Change, Chunk, ColumnTotal, Confidence, DescriptionError, Error, ErrorKind, Field, Fork,
+    Format, LeftOut, Lower, LowerOptions, Member, Members, NativeConvert, Opaque, OpenReader,
+    Output, Part, Piece, Pieces, Probe, Pull, Raise, RaiseOptions, Reader, Record, RecordSink,
+    RecordingSummary, Records, RowTarget, Set, SlicePull, SliceSource, Source, Split, Step,
+    Summarise, Target, Whole, damage, drive, info, read_chunked, read_slice, warn,
 };
 pub use detect::{Detected, Like, Near, PROBED, Unknown, detect, detect_bytes};
-pub use registry::{FORMATS, NATIVE, PROTOCOLS, by_name, native_conversion, unsupported};
+pub use registry::{
+    FORMATS, NATIVE, PROTOCOLS, by_name, native_conversion, register_schema, unsupported,
+};
 pub use text::json;

@@ -88,6 +88,7 @@ fn value(value: Value<'_>) -> Json {
         Value::I64s(raw) => raw.iter().map(|raw| i64::from_be_bytes(*raw)).collect(),
         Value::F64s(raw) => raw.iter().map(|raw| f64::from_be_bytes(*raw)).collect(),
         Value::Texts(_, bytes) => texts(bytes).map(String::from_utf8_lossy).collect(),
+        Value::Described(value) => panic!("{value:?}: nothing is described here"),
     }
 }
 

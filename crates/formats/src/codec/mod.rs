@@ -3,6 +3,7 @@
 mod by_id;
 mod control;
 mod counted_notes;
+mod description;
 mod error;
 mod flat_tables;
 mod format;
@@ -21,6 +22,7 @@ mod whole_recording;
 
 pub(crate) use by_id::ById;
 pub(crate) use counted_notes::CountedNotes;
+pub use description::DescriptionError;
 pub use error::{Error, ErrorKind};
 pub(crate) use flat_tables::TABLES_HOLD;
 pub use format::{

@@ -34,6 +34,7 @@ mod parse;
 mod raise;
 mod read;
 mod record;
+mod registered;
 mod resync;
 mod run;
 mod session;
@@ -51,6 +52,8 @@ pub use read::Reader;
 pub use record::{
     Attribute, Attributes, CounterCheck, Event, Layout, Metadata, Value, Visit, texts,
 };
+pub use registered::{Described, DescribedValue, Encoding, register};
+pub(crate) use registered::{described, set};
 pub use session::PROTOCOL;
 
 /// The row of the registry.

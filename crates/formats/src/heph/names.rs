@@ -11,6 +11,7 @@ use super::heads::{AttributeHead, Heads, NOWHERE};
 use super::known::{NameIds, Recent, ShortName};
 use super::parse;
 use super::record::{self, texts};
+use super::registered::{self, DescribedValue, Encoding};
 use super::survey::TrackClass;
 use crate::damage;
 
@@ -156,9 +157,10 @@ impl LoweringTables {
     /// Lowers an option of the trace.
     pub fn option(&mut self, name: &[u8], value: &[u8]) -> Attribute {
         let key = self.key(name);
-        let value = match std::str::from_utf8(value) {
-            Ok(text) => Value::Text(self.text(text.as_bytes())),
-            Err(_) => Value::Bytes(value.into()),
+        let value = match (registered::option(name, value), std::str::from_utf8(value)) {
+            (Some(described), _) => self.described(described),
+            (None, Ok(text)) => Value::Text(self.text(text.as_bytes())),
+            (None, Err(_)) => Value::Bytes(value.into()),
         };
         Attribute::new(key, value)
     }
@@ -250,6 +252,24 @@ impl LoweringTables {
                 list.extend(texts(bytes).map(|text| Value::Text(self.text(text))));
                 Value::List(ElementType::Text, list.into())
             }
+            record::Value::Described(described) => {
+                let mut values = described.values().map(|value| self.described(value));
+                match described.count {
+                    None => values.next().unwrap_or(Value::Null),
+                    Some(_) => Value::List(element_type(described.encoding), values.collect()),
+                }
+            }
+        }
+    }
+
+    fn described(&mut self, value: DescribedValue<'_>) -> Value {
+        match value {
+            DescribedValue::Bool(value) => Value::Bool(value),
+            DescribedValue::U64(value) => Value::U64(value),
+            DescribedValue::I64(value) => Value::I64(value),
+            DescribedValue::F64(value) => Value::F64(value),
+            DescribedValue::Text(text) => Value::Text(self.text(text)),
+            DescribedValue::Bytes(bytes) => Value::Bytes(bytes.into()),
         }
     }
 
@@ -260,5 +280,16 @@ impl LoweringTables {
             let text = "more distinct texts than the limit `table`: the others are not held";
             damage("limit_table", 0, text).counting(refused)
         })
+    }
+}
+
+fn element_type(encoding: Encoding) -> ElementType {
+    match encoding {
+        Encoding::Bool => ElementType::Bool,
+        Encoding::Byte | Encoding::Int | Encoding::Long => ElementType::U64,
+        Encoding::Signed => ElementType::I64,
+        Encoding::Float => ElementType::F64,
+        Encoding::Text => ElementType::Text,
+        Encoding::Bytes => ElementType::Bytes,
     }
 }

@@ -1,6 +1,7 @@
 //! One packet's bytes to its fields: the hot path.
 
 use super::record::{Attribute, Attributes, EVENT, Event, Layout, METADATA, Metadata, Value};
+use super::registered::{self, DescribedValue};
 
 /// Returns true if `bytes` begin with the first bytes of a packet.
 #[inline]
@@ -157,7 +158,8 @@ fn check_attribute(packet: &[u8], at: usize, valid: &mut bool) -> Option<usize> 
             *valid &= is_text(packet, text, end);
             end
         }
-        &type_byte => check_list(packet, type_byte, value, valid)?,
+        &type_byte @ 0x81..=0x84 => check_list(packet, type_byte, value, valid)?,
+        &type_byte => check_described(packet, type_byte, value, valid)?,
     };
     *valid &= is_text(packet, at + 2, value - 1);
     Some(end)
@@ -186,6 +188,17 @@ fn check_list(packet: &[u8], type_byte: u8, at: usize, valid: &mut bool) -> Opti
     (end <= packet.len()).then_some(end)
 }
 
+#[inline(never)]
+fn check_described(packet: &[u8], type_byte: u8, at: usize, valid: &mut bool) -> Option<usize> {
+    let (described, rest) = registered::value(type_byte, packet.get(at..)?)?;
+    for value in described.values() {
+        if let DescribedValue::Text(text) = value {
+            *valid &= std::str::from_utf8(text).is_ok();
+        }
+    }
+    Some(packet.len() - rest.len())
+}
+
 /// Reads the first attribute of `bytes`; none when its type is unknown or it does not fit.
 #[inline(always)]
 pub fn attribute(bytes: &[u8]) -> Option<(Attribute<'_>, &[u8])> {
@@ -210,7 +223,9 @@ pub fn value(type_byte: u8, bytes: &[u8]) -> Option<(Value<'_>, &[u8])> {
             Some((value, rest))
         }
         0x04 => text(bytes).map(|(text, rest)| (Value::Text(text), rest)),
-        _ => list(type_byte, bytes),
+        0x81..=0x84 => list(type_byte, bytes),
+        _ => registered::value(type_byte, bytes)
+            .map(|(described, rest)| (Value::Described(described), rest)),
     }
 }
 

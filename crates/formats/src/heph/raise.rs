@@ -23,6 +23,7 @@ use super::lower::Map;
 use super::mark::EventPosition;
 use super::names::UNDECODED;
 use super::record::{self, Attributes, Event, Layout, Metadata};
+use super::registered::{self, DescribedValue, Encoding};
 use super::write;
 use crate::codec::Buffered;
 use crate::codec::ById;
@@ -119,7 +120,7 @@ impl Writer<'_> {
         for option in row.map_or(&[][..], |row| &row.attributes) {
             let name = self.words.attribute_key(option.key).map(|row| row.name);
             let name = text(&self.words, name, option.key.raw());
-            let value = plain(&self.words, &option.value);
+            let value = option_value(&self.words, &name, &option.value);
             let packet = Metadata {
                 offset: 0,
                 name: cut(&name),
@@ -291,6 +292,22 @@ fn attribute(words: &Recording, name: &[u8], attribute: &Attribute, out: &mut Ve
     match &attribute.value {
         // Only lowering makes these, of bytes that follow everything else.
         Value::Bytes(bytes) if name == UNDECODED.as_bytes() => out.extend_from_slice(bytes),
+        Value::Bool(value)
+            if put_described(
+                name,
+                Encoding::Bool,
+                &[DescribedValue::Bool(*value)],
+                false,
+                out,
+            ) => {}
+        Value::Bytes(bytes)
+            if put_described(
+                name,
+                Encoding::Bytes,
+                &[DescribedValue::Bytes(bytes)],
+                false,
+                out,
+            ) => {}
         Value::List(kind, values) if !values.is_empty() && *kind != ElementType::Any => {
             for values in values.chunks(MOST) {
                 list(words, name, *kind, values, out);
@@ -316,7 +333,60 @@ fn attribute(words: &Recording, name: &[u8], attribute: &Attribute, out: &mut Ve
     }
 }
 
+/// Writes values that the specification has no type for in one that is described; false if none is, or they are of several types.
+fn put_described(
+    name: &[u8],
+    encoding: Encoding,
+    values: &[DescribedValue<'_>],
+    is_list: bool,
+    out: &mut Vec<u8>,
+) -> bool {
+    let Some((type_byte, bytes)) = registered::written(encoding, values, is_list) else {
+        return false;
+    };
+    write::put_text(name, out);
+    out.push(type_byte);
+    out.extend_from_slice(&bytes);
+    true
+}
+
+/// Writes a list of booleans or bytes as [`put_described`] does.
+fn is_list_put(name: &[u8], kind: ElementType, values: &[Value], out: &mut Vec<u8>) -> bool {
+    let encoding = match kind {
+        ElementType::Bool => Encoding::Bool,
+        ElementType::Bytes => Encoding::Bytes,
+        _ => return false,
+    };
+    let values = values.iter().map(described);
+    let values: Option<Vec<DescribedValue<'_>>> = values.collect();
+    values.is_some_and(|values| put_described(name, encoding, &values, true, out))
+}
+
+fn described(value: &Value) -> Option<DescribedValue<'_>> {
+    match value {
+        Value::Bool(value) => Some(DescribedValue::Bool(*value)),
+        Value::U64(value) => Some(DescribedValue::U64(*value)),
+        Value::I64(value) => Some(DescribedValue::I64(*value)),
+        Value::F64(value) => Some(DescribedValue::F64(*value)),
+        Value::Bytes(bytes) => Some(DescribedValue::Bytes(bytes)),
+        _ => None,
+    }
+}
+
+/// Returns the value of an option as it is described, else as text.
+fn option_value<'w>(words: &'w Recording, name: &[u8], value: &'w Value) -> Cow<'w, [u8]> {
+    let mut bytes = Vec::new();
+    let described = described(value);
+    match described.is_some_and(|value| registered::put_option(name, value, &mut bytes)) {
+        true => bytes.into(),
+        false => plain(words, value),
+    }
+}
+
 fn list(words: &Recording, name: &[u8], kind: ElementType, values: &[Value], out: &mut Vec<u8>) {
+    if is_list_put(name, kind, values, out) {
+        return;
+    }
     let numbers: Option<Vec<[u8; 8]>> = values.iter().map(|value| raw(kind, value)).collect();
     match (kind, numbers) {
         (ElementType::I64, Some(raw)) => put(name, record::Value::I64s(&raw), out),

@@ -4,6 +4,7 @@ use traceloom_model::Flow;
 use traceloom_model::bounds::saturated_i64;
 
 use super::parse::attribute;
+use super::registered::{self, Described, DescribedValue};
 use crate::{Field, Opaque, Record};
 
 /// First four bytes of a metadata packet.
@@ -135,6 +136,8 @@ pub enum Value<'a> {
     F64s(&'a [[u8; 8]]),
     /// Type 84: how many, and their bytes with lengths.
     Texts(u16, &'a [u8]),
+    /// Of a type that [`super::register`] made known.
+    Described(Described<'a>),
 }
 
 impl Value<'_> {
@@ -150,6 +153,7 @@ impl Value<'_> {
             Self::I64s(_) => 0x82,
             Self::F64s(_) => 0x83,
             Self::Texts(..) => 0x84,
+            Self::Described(described) => described.type_byte,
         }
     }
 }
@@ -210,7 +214,10 @@ impl Record for Metadata<'_> {
         show("name", Field::Text(self.name));
         match self.epoch() {
             Some(epoch) => show("value", Field::U64(epoch)),
-            None => show("value", Field::Bytes(self.value)),
+            None => match registered::option(self.name, self.value) {
+                Some(value) => show("value", field(value)),
+                None => show("value", Field::Bytes(self.value)),
+            },
         }
     }
 
@@ -297,6 +304,7 @@ fn elements(value: Value<'_>) -> Vec<Field<'_>> {
             .map(|raw| Field::F64(f64::from_be_bytes(*raw)))
             .collect(),
         Value::Texts(_, bytes) => texts(bytes).map(Field::Text).collect(),
+        Value::Described(described) => described.values().map(field).collect(),
         _ => Vec::new(),
     }
 }
@@ -307,6 +315,20 @@ fn scalar<'a>(value: Value<'a>, list: &'a [Field<'a>]) -> Field<'a> {
         Value::I64(value) => Field::I64(value),
         Value::F64(value) => Field::F64(value),
         Value::Text(text) => Field::Text(text),
+        Value::Described(described) if described.count.is_none() => {
+            described.values().next().map_or(Field::Null, field)
+        }
         _ => Field::List(list),
+    }
+}
+
+fn field(value: DescribedValue<'_>) -> Field<'_> {
+    match value {
+        DescribedValue::Bool(value) => Field::Bool(value),
+        DescribedValue::U64(value) => Field::U64(value),
+        DescribedValue::I64(value) => Field::I64(value),
+        DescribedValue::F64(value) => Field::F64(value),
+        DescribedValue::Text(text) => Field::Text(text),
+        DescribedValue::Bytes(bytes) => Field::Bytes(bytes),
     }
 }

@@ -66,6 +66,11 @@ pub fn put_attribute(attribute: &Attribute<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(&count.to_be_bytes());
             out.extend_from_slice(bytes);
         }
+        Value::Described(described) => {
+            let count = described.count.map(u16::to_be_bytes);
+            out.extend_from_slice(count.as_ref().map_or(&[], |count| &count[..]));
+            out.extend_from_slice(described.bytes);
+        }
     }
 }
 

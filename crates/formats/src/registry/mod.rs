@@ -1,9 +1,11 @@
 //! The list of formats, conversions between two of them, and formats that are recognised only.
 
 mod native;
+mod schema;
 mod unsupported;
 
 pub use native::{NATIVE, native_conversion};
+pub use schema::register_schema;
 pub use unsupported::unsupported;
 
 use crate::codec::protocol::Protocol;

@@ -1,7 +1,8 @@
 //! Messages that no table has, as the author of an agent describes them (SPEC.md §3).
 
-use std::fmt;
 use std::sync::OnceLock;
+
+use crate::DescriptionError;
 
 use super::table::{FieldDef, Kind, MESSAGES, MOST_FIELDS, Schema, snake_case};
 
@@ -10,26 +11,6 @@ static REGISTERED: OnceLock<Vec<Schema>> = OnceLock::new();
 
 /// Most messages of a description.
 const MOST_MESSAGES: usize = 4096;
-
-/// What is wrong with a description of messages.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DescriptionError {
-    /// The line, from 1; 0 for the whole.
-    pub line: usize,
-    /// What is wrong with it.
-    pub text: String,
-}
-
-impl fmt::Display for DescriptionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => f.write_str(&self.text),
-            line => write!(f, "line {line}: {}", self.text),
-        }
-    }
-}
-
-impl std::error::Error for DescriptionError {}
 
 /// Has readers and writers of both forms know more messages than the specification has, from now on in this process.
 ///
@@ -48,12 +29,17 @@ impl std::error::Error for DescriptionError {}
 /// let mut records = Records::default();
 /// read_slice(&mut xml::Reader::new(&Limits::default()), bytes, &mut records);
 /// assert_eq!(records.kinds(), ["root_start", "cache_miss", "root_end"]);
-/// # Ok::<(), tptp::DescriptionError>(())
+/// # Ok::<(), traceloom_formats::DescriptionError>(())
 /// ```
 ///
 /// # Errors
 /// The first line that describes no message, or one that is there already; or messages are described already in this process.
 pub fn register(description: &str) -> Result<(), DescriptionError> {
+    set(messages(description)?)
+}
+
+/// Returns the messages that a description has.
+pub(crate) fn messages(description: &str) -> Result<Vec<Schema>, DescriptionError> {
     let mut messages: Vec<Schema> = Vec::new();
     for (at, line) in description.lines().enumerate() {
         let line = line.trim();
@@ -72,6 +58,11 @@ pub fn register(description: &str) -> Result<(), DescriptionError> {
         }
         messages.push(message);
     }
+    Ok(messages)
+}
+
+/// Has readers and writers know these messages.
+pub(crate) fn set(messages: Vec<Schema>) -> Result<(), DescriptionError> {
     let done = REGISTERED.set(messages);
     done.map_err(|_| DescriptionError {
         line: 0,

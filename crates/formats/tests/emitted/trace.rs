@@ -55,6 +55,9 @@ impl Visit for Trace {
                 }
                 heph::Value::F64s(list) => Read::F64s(numbers(list)),
                 heph::Value::Texts(_, bytes) => Read::Texts(texts(bytes).map(utf8).collect()),
+                heph::Value::Described(value) => {
+                    panic!("{value:?} is of no type that emitters write")
+                }
             };
             (utf8(attribute.name), value)
         });
