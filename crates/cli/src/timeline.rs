@@ -55,9 +55,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "TEXT", requires = "output")]
     title: Option<String>,
     /// Most spans, events and samples that the page holds: what is shorter than they are is drawn together, and
-    /// says how much it is.
-    #[arg(long, value_name = "N", requires = "output", default_value_t = timeline::MOST_ITEMS)]
-    most: usize,
+    /// says how much it is [default: 2000000, fewer where the page would have over 40 MB].
+    #[arg(long, value_name = "N", requires = "output")]
+    most: Option<usize>,
     /// Tracks to print, the busiest; 0 prints all [default: 30 on a terminal, all with --json].
     #[arg(short = 'n', long, value_name = "TRACKS")]
     rows: Option<usize>,

@@ -67,6 +67,9 @@ impl std::fmt::Debug for Report<'_> {
 /// Items that the timeline of a report draws one by one: a report is mailed, a page of its own holds more.
 const MOST_ITEMS: usize = 100_000;
 
+/// Bytes of these items, before base64.
+const MOST_BYTES: usize = 3 << 20;
+
 /// Writes the page.
 #[must_use]
 pub fn html(report: &Report<'_>) -> String {
@@ -221,8 +224,9 @@ impl Sections {
         self.add(Section::TIMELINE, true, report, |out, report| {
             paragraph(out, &about(report.timeline));
         });
+        let (timeline, categories) = (report.timeline, report.categories);
         self.parts
-            .push(part(report.timeline, report.categories, MOST_ITEMS));
+            .push(part(timeline, categories, MOST_ITEMS, MOST_BYTES));
     }
 
     /// Adds what was read, what of it is in no section before, and where it came from.

@@ -10,6 +10,11 @@ const BLOCK: usize = 3 << 17;
 pub(super) struct Bits(Vec<u8>);
 
 impl Bits {
+    /// Returns how many bytes they are.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Adds a byte.
     pub(super) fn byte(&mut self, byte: u8) {
         self.0.push(byte);

@@ -37,6 +37,8 @@ pub(super) struct Room {
     pub(super) items: usize,
     /// Bytes of attributes: those of the longest items have them.
     pub(super) details: usize,
+    /// Bytes of all items and their names; where they come to more, fewer are drawn one by one.
+    pub(super) bytes: usize,
 }
 
 /// Writes what a page says in words, and returns its times.
@@ -47,19 +49,19 @@ pub(super) fn write(
     room: Room,
 ) -> Bits {
     let (start, end) = timeline.times().unwrap_or((0, 0));
-    let fold = Fold::of(timeline, room.items);
+    let mut fold = Fold::of(timeline, room.items);
     let details = AttributeLists::choose(timeline, room.details);
-    let mut bits = Bits::default();
-    let mut counts = Vec::with_capacity(timeline.rows.len());
-    for track in &timeline.tracks {
-        let base = timeline.base(track.source, start);
-        for row in timeline.rows_of(track) {
-            let shown = fold.row(timeline, row.items.clone());
-            items(&mut bits, timeline, (track.source, base), &shown, &details);
-            row_levels(&mut bits, &shown);
-            counts.push(shown.len());
-        }
+    let mut drawn = DrawnRows::of(timeline, &fold, &details, start);
+    let longest = end.abs_diff(start);
+    while drawn.len(timeline) > room.bytes && fold.draws_apart(longest) {
+        fold = fold.coarser(timeline, drawn.len(timeline), room.bytes);
+        drawn = DrawnRows::of(timeline, &fold, &details, start);
     }
+    let DrawnRows {
+        mut bits,
+        counts,
+        names: used,
+    } = drawn;
     for counter in &timeline.counters {
         points(
             &mut bits,
@@ -80,7 +82,7 @@ pub(super) fn write(
         data.value("lists", details.lists);
         data.value("lists_left_out", details.left_out);
         data.texts("texts", details.texts.iter());
-        names(data, timeline, categories);
+        names(data, &used.texts(timeline), categories);
         sources(data, timeline);
         tracks(data, timeline);
         rows(data, timeline, &counts);
@@ -89,11 +91,10 @@ pub(super) fn write(
     bits
 }
 
-fn names(data: &mut Object<'_>, timeline: &Timeline, categories: &Categories) {
-    let names = &timeline.names.texts;
+fn names(data: &mut Object<'_>, names: &[&str], categories: &Categories) {
     data.texts("names", names.iter());
     data.texts("categories", categories.names().iter());
-    let symbols: Vec<Symbol> = names.iter().map(Symbol::named).collect();
+    let symbols: Vec<Symbol> = names.iter().map(|&name| Symbol::named(name)).collect();
     let own = OwnCode::find(symbols.iter().map(|symbol| (symbol, 1)), categories);
     data.texts("own_packages", own.packages().iter());
     let kind = |symbol: &Symbol| match categories.of(&symbol.name) {
@@ -104,6 +105,108 @@ fn names(data: &mut Object<'_>, timeline: &Timeline, categories: &Categories) {
     data.values("kinds_of_work", symbols.iter().map(kind));
     // Of a colour: what the function is, where no category says, and its shade.
     data.values("colours", names.iter().map(|name| colour_of_class(name)));
+}
+
+/// The rows of a page.
+struct DrawnRows {
+    bits: Bits,
+    /// Items of each row.
+    counts: Vec<usize>,
+    names: DrawnNames,
+}
+
+impl DrawnRows {
+    fn of(timeline: &Timeline, fold: &Fold, details: &AttributeLists, start: Timestamp) -> Self {
+        let mut rows = Self {
+            bits: Bits::default(),
+            counts: Vec::with_capacity(timeline.rows.len()),
+            names: DrawnNames::default(),
+        };
+        for track in &timeline.tracks {
+            let base = timeline.base(track.source, start);
+            for row in timeline.rows_of(track) {
+                let shown = fold.row(timeline, row.items.clone());
+                rows.items(timeline, (track.source, base), &shown, details);
+                row_levels(&mut rows.bits, &shown);
+                rows.counts.push(shown.len());
+            }
+        }
+        rows
+    }
+
+    /// Bytes of the items and of their names.
+    fn len(&self, timeline: &Timeline) -> usize {
+        let names = self.names.texts(timeline);
+        self.bits.len() + names.iter().map(|name| name.len()).sum::<usize>()
+    }
+
+    fn items(
+        &mut self,
+        timeline: &Timeline,
+        (source, base): (usize, Timestamp),
+        shown: &[Shown],
+        details: &AttributeLists,
+    ) {
+        let items = &timeline.items;
+        let bits = &mut self.bits;
+        let mut reached = base;
+        for shown in shown {
+            let single = shown.stands_for == 1;
+            let covered = items.covered.get(shown.item).filter(|_| single);
+            let covered = covered.copied().unwrap_or(0);
+            let detail = items.detail.get(shown.item).filter(|_| single);
+            let detail = detail.map_or(0, |&detail| details.number(source, detail));
+            let own = items.flags.get(shown.item).filter(|_| single);
+            let mut flags = own.copied().unwrap_or(0);
+            for (flag, set) in [
+                (COVERED, covered > 0),
+                (DETAIL, detail > 0),
+                (FOLDED, !single),
+            ] {
+                if set {
+                    flags |= flag;
+                }
+            }
+            bits.number(shown.start.max(reached).abs_diff(reached));
+            bits.number(shown.end.abs_diff(shown.start));
+            let name = items.name.get(shown.item).copied().unwrap_or(0);
+            bits.number(self.names.number(name));
+            bits.byte(flags);
+            if covered > 0 {
+                bits.number(covered);
+            }
+            if detail > 0 {
+                bits.number(detail);
+            }
+            if !single {
+                bits.number(shown.stands_for);
+            }
+            reached = shown.end;
+        }
+    }
+}
+
+/// Names of what a page draws, numbered as they come.
+#[derive(Default)]
+struct DrawnNames {
+    numbers: HashMap<u32, u32, RandomState>,
+    names: Vec<u32>,
+}
+
+impl DrawnNames {
+    fn number(&mut self, name: u32) -> u32 {
+        let Self { numbers, names } = self;
+        *numbers.entry(name).or_insert_with(|| {
+            names.push(name);
+            row_number(names.len() - 1)
+        })
+    }
+
+    fn texts<'t>(&self, timeline: &'t Timeline) -> Vec<&'t str> {
+        let text = |&name: &u32| timeline.names.texts.get(name as usize);
+        let texts = self.names.iter().map(text);
+        texts.map(|text| text.map_or("", String::as_str)).collect()
+    }
 }
 
 fn sources(data: &mut Object<'_>, timeline: &Timeline) {
@@ -196,49 +299,6 @@ fn counters(data: &mut Object<'_>, timeline: &Timeline) {
             });
         },
     );
-}
-
-fn items(
-    bits: &mut Bits,
-    timeline: &Timeline,
-    (source, base): (usize, Timestamp),
-    shown: &[Shown],
-    details: &AttributeLists,
-) {
-    let items = &timeline.items;
-    let mut reached = base;
-    for shown in shown {
-        let single = shown.stands_for == 1;
-        let covered = items.covered.get(shown.item).filter(|_| single);
-        let covered = covered.copied().unwrap_or(0);
-        let detail = items.detail.get(shown.item).filter(|_| single);
-        let detail = detail.map_or(0, |&detail| details.number(source, detail));
-        let own = items.flags.get(shown.item).filter(|_| single);
-        let mut flags = own.copied().unwrap_or(0);
-        for (flag, set) in [
-            (COVERED, covered > 0),
-            (DETAIL, detail > 0),
-            (FOLDED, !single),
-        ] {
-            if set {
-                flags |= flag;
-            }
-        }
-        bits.number(shown.start.max(reached).abs_diff(reached));
-        bits.number(shown.end.abs_diff(shown.start));
-        bits.number(items.name.get(shown.item).copied().unwrap_or(0));
-        bits.byte(flags);
-        if covered > 0 {
-            bits.number(covered);
-        }
-        if detail > 0 {
-            bits.number(detail);
-        }
-        if !single {
-            bits.number(shown.stands_for);
-        }
-        reached = shown.end;
-    }
 }
 
 fn row_levels(bits: &mut Bits, shown: &[Shown]) {

@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use traceloom_model::Timestamp;
+use traceloom_model::bounds::{in_memory, saturated_u64};
 
 use super::Timeline;
 
-/// Stretches of the whole that items drawn together are at most long, for each row.
+/// Stretches of the whole that items drawn together are at most long, for each row of a page that has room.
 const STRETCHES: u64 = 4_000;
 
 /// An item of a page.
@@ -27,6 +28,8 @@ pub(super) struct Fold {
     short: Option<u64>,
     /// How long what is drawn together may be.
     stretch: u64,
+    /// Items that it was to leave single.
+    most: usize,
 }
 
 impl Fold {
@@ -47,7 +50,26 @@ impl Fold {
         Self {
             short,
             stretch: (all / STRETCHES).max(1),
+            most,
         }
+    }
+
+    /// Leaves fewer items single, and draws together what is longer, for a page that had `bytes` of them and has room
+    /// for fewer.
+    pub(super) fn coarser(&self, timeline: &Timeline, bytes: usize, room: usize) -> Self {
+        // A tenth less than would fit, so that once more is seldom needed.
+        let (more, less) = (bytes as u128 * 10, (room as u128 * 9).max(1));
+        let most = self.most.min(timeline.items.start.len()) as u128 * less / more.max(1);
+        let stretch = saturated_u64(u128::from(self.stretch) * more / less);
+        Self {
+            stretch: stretch.max(self.stretch.saturating_add(1)),
+            ..Self::of(timeline, in_memory(most))
+        }
+    }
+
+    /// Returns true if items of a row can still be drawn together that are not.
+    pub(super) fn draws_apart(&self, longest: u64) -> bool {
+        self.most > 0 || self.stretch < longest
     }
 
     /// Returns true if everything is shown one by one.

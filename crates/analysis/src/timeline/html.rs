@@ -17,16 +17,21 @@ pub const MOST_ITEMS: usize = 2_000_000;
 /// Bytes of attributes on a page, for each item that it may hold; a page of its own has 16 MB of them.
 const DETAILS: usize = 8;
 
-/// Writes the page of `timeline` with at most about `most` items drawn one by one.
+/// Bytes of items on a page, before base64, when nobody asks for a number of them: with attributes 40 MB of page.
+const BYTES: usize = 15 << 20;
+
+/// Writes the page of `timeline` with at most about `most` items drawn one by one; none asks for [`MOST_ITEMS`], and for
+/// as many fewer as make the page 40 MB.
 ///
-/// Kinds of work are those of `categories`; what is in doubt stands behind the title. An item takes about ten bytes of the page and some 40 of the browser's memory. Of more items the shortest ones are
-/// drawn together, and say how many they are; counts and totals of tracks are those of all.
+/// Kinds of work are those of `categories`; what is in doubt stands behind the title. An item takes ten to thirty bytes of the
+/// page and some 40 of the browser's memory. Of more items the shortest ones are drawn together, and say how many they
+/// are; counts and totals of tracks are those of all.
 #[must_use]
 pub fn html(
     timeline: &Timeline,
     categories: &Categories,
     (title, doubt): (&str, &str),
-    most: usize,
+    most: Option<usize>,
 ) -> String {
     let mut about = about(timeline);
     if !doubt.is_empty() {
@@ -38,16 +43,31 @@ pub fn html(
         about: &about,
         class: "whole",
     };
-    page(heading, TIMELINE, &[part(timeline, categories, most)])
+    let room = Room {
+        items: most.unwrap_or(MOST_ITEMS),
+        details: most.unwrap_or(MOST_ITEMS).saturating_mul(DETAILS),
+        bytes: most.map_or(BYTES, |_| usize::MAX),
+    };
+    page(heading, TIMELINE, &[markup(timeline, categories, room)])
 }
 
-/// The timeline as a part of a page, with at most about `most` items drawn one by one.
-pub(crate) fn part(timeline: &Timeline, categories: &Categories, most: usize) -> String {
-    let mut markup = String::new();
+/// The timeline as a part of a page, with at most about `most` items drawn one by one, in so many bytes.
+pub(crate) fn part(
+    timeline: &Timeline,
+    categories: &Categories,
+    most: usize,
+    bytes: usize,
+) -> String {
     let room = Room {
         items: most,
         details: most.saturating_mul(DETAILS),
+        bytes,
     };
+    markup(timeline, categories, room)
+}
+
+fn markup(timeline: &Timeline, categories: &Categories, room: Room) -> String {
+    let mut markup = String::new();
     let mut bits = Bits::default();
     fill(&mut markup, MARKUP, |out, name| match name {
         "data" => bits = write(out, timeline, categories, room),

@@ -230,7 +230,7 @@ fn waits_pauses_events_and_samples_have_rows_of_their_own() {
         &timeline,
         &crate::hotspots::Categories::default(),
         ("made", ""),
-        100,
+        Some(100),
     );
     assert_eq!(page.matches("read\\u000arun").count(), 1);
     let totals = timeline.totals();

@@ -3,6 +3,7 @@
 use traceloom_model::{AttrKeyId, Attribute, AttributeKey, SpanRow, SpanStatus, Value};
 
 use super::super::html;
+use super::super::html::part;
 use super::Made;
 use crate::hotspots::Categories;
 
@@ -108,7 +109,12 @@ fn a_page_holds_times_of_64_bits_exactly() {
     for time in times {
         made.span(main, time, None);
     }
-    let page = html(&made.timeline(), &Categories::default(), ("far", ""), 100);
+    let page = html(
+        &made.timeline(),
+        &Categories::default(),
+        ("far", ""),
+        Some(100),
+    );
     let held: Vec<_> = items(&page, &counts(&page))
         .into_iter()
         .map(|(start, end, ..)| (start, end))
@@ -130,7 +136,7 @@ fn a_page_without_room_draws_the_shortest_together() {
     // A part of the whole as long as all spans, so that they may be joined.
     made.event("late", Some(main), 40_000_000, None);
     let timeline = made.timeline();
-    let page = html(&timeline, &Categories::default(), ("many", ""), 10);
+    let page = html(&timeline, &Categories::default(), ("many", ""), Some(10));
     assert!(page.contains("\"all\":false"));
     let items = items(&page, &counts(&page));
     let long = items
@@ -141,8 +147,33 @@ fn a_page_without_room_draws_the_shortest_together() {
     // Every span and the event stand somewhere.
     assert_eq!(items.iter().map(|item| item.3).sum::<u64>(), 1_001);
     assert_eq!(value(&page, "spans"), "1000");
-    let whole = html(&timeline, &Categories::default(), ("many", ""), 5_000);
+    let whole = html(&timeline, &Categories::default(), ("many", ""), Some(5_000));
     assert!(whole.contains("\"all\":true"));
+}
+
+#[test]
+fn a_page_of_few_bytes_draws_more_together_and_names_less() {
+    let mut made = Made::default();
+    for track in 0..20 {
+        let track = made.thread(&format!("t{track}"));
+        for at in 0..500 {
+            // Each has a name of its own, and many are longer than what is drawn together where there is room.
+            made.span(track, (at * 1_000, at * 1_000 + 1 + at), None);
+        }
+    }
+    let timeline = made.timeline();
+    let page = |bytes| part(&timeline, &Categories::default(), 20_000, bytes);
+    let whole = page(usize::MAX);
+    assert_eq!(items(&whole, &counts(&whole)).len(), 10_000);
+    let mut last = whole.len();
+    for room in [50_000, 20_000, 2_000] {
+        let small = page(room);
+        let held = items(&small, &counts(&small));
+        assert_eq!(held.iter().map(|item| item.3).sum::<u64>(), 10_000);
+        assert!(bytes(&small).len() <= room, "{room}");
+        assert!(small.contains("\"all\":false") && small.len() < last);
+        last = small.len();
+    }
 }
 
 #[test]
@@ -161,7 +192,12 @@ fn hostile_names_stay_names() {
         ..SpanRow::call(id, track, function, 0, 1)
     });
     let title = hostile.replace('\u{2028}', "");
-    let page = html(&made.timeline(), &Categories::default(), (&title, ""), 100);
+    let page = html(
+        &made.timeline(),
+        &Categories::default(),
+        (&title, ""),
+        Some(100),
+    );
     assert!(!page.contains("<img") && !page.contains("<!--") && !page.contains('\u{2028}'));
     assert_eq!(page.matches("</script>").count(), 3);
     assert_eq!(items(&page, &counts(&page)), [(0, 1, 2 | 16, 1)]);
@@ -186,7 +222,12 @@ fn attributes_are_those_of_the_longest_spans_while_there_is_room() {
         start += 2_000;
     }
     // Eight bytes for each of a hundred items: two of three lists.
-    let page = html(&made.timeline(), &Categories::default(), ("sql", ""), 100);
+    let page = html(
+        &made.timeline(),
+        &Categories::default(),
+        ("sql", ""),
+        Some(100),
+    );
     assert!(page.contains("1000 xxx") && page.contains("100 xxx") && !page.contains("10 xxx"));
     assert!(page.contains("\"lists\":2,\"lists_left_out\":1"));
 }
