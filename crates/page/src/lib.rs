@@ -3,6 +3,8 @@
 //! The page writes the name of a file and its bytes to where [`name()`] and [`input()`] say, calls [`read()`] or [`flame()`], and
 //! takes the text of [`answer_length()`] bytes at [`answer()`]. There is one file in a module: the page makes a module for each.
 //!
+//! Only on wasm32 the functions have these names for a linker: elsewhere `read` would take the place of the system's.
+//!
 //! Deliberately absent: compression, which the browser opens where it can, and anything that is not in memory.
 
 mod read;
@@ -32,9 +34,12 @@ fn file() -> MutexGuard<'static, DroppedFile> {
 }
 
 /// Makes room for the name of the file, in UTF-8, and returns where it goes.
-#[expect(unsafe_code, reason = "a name of its own is what the page calls")]
 // SAFETY: no other item of the module has this name.
-#[unsafe(no_mangle)]
+#[cfg_attr(
+    target_arch = "wasm32",
+    expect(unsafe_code, reason = "a name of its own is what the page calls"),
+    unsafe(no_mangle)
+)]
 pub extern "C" fn name(length: usize) -> *mut u8 {
     let name = &mut file().name;
     name.resize(length, 0);
@@ -42,9 +47,12 @@ pub extern "C" fn name(length: usize) -> *mut u8 {
 }
 
 /// Makes room for the bytes of the file and returns where they go.
-#[expect(unsafe_code, reason = "a name of its own is what the page calls")]
 // SAFETY: as above.
-#[unsafe(no_mangle)]
+#[cfg_attr(
+    target_arch = "wasm32",
+    expect(unsafe_code, reason = "a name of its own is what the page calls"),
+    unsafe(no_mangle)
+)]
 pub extern "C" fn input(length: usize) -> *mut u8 {
     let bytes = &mut file().bytes;
     bytes.resize(length, 0);
@@ -52,9 +60,12 @@ pub extern "C" fn input(length: usize) -> *mut u8 {
 }
 
 /// Reads the file; the answer is JSON: what it is, what is in it, and its hot functions.
-#[expect(unsafe_code, reason = "a name of its own is what the page calls")]
 // SAFETY: as above.
-#[unsafe(no_mangle)]
+#[cfg_attr(
+    target_arch = "wasm32",
+    expect(unsafe_code, reason = "a name of its own is what the page calls"),
+    unsafe(no_mangle)
+)]
 pub extern "C" fn read() {
     let mut file = file();
     let name = String::from_utf8_lossy(&file.name).into_owned();
@@ -64,9 +75,12 @@ pub extern "C" fn read() {
 }
 
 /// Draws the flame graphs of all measures; the answer is a page, empty where there is nothing to draw.
-#[expect(unsafe_code, reason = "a name of its own is what the page calls")]
 // SAFETY: as above.
-#[unsafe(no_mangle)]
+#[cfg_attr(
+    target_arch = "wasm32",
+    expect(unsafe_code, reason = "a name of its own is what the page calls"),
+    unsafe(no_mangle)
+)]
 pub extern "C" fn flame() {
     let mut file = file();
     let name = String::from_utf8_lossy(&file.name).into_owned();
@@ -82,17 +96,23 @@ pub extern "C" fn flame() {
 }
 
 /// Returns where the answer is.
-#[expect(unsafe_code, reason = "a name of its own is what the page calls")]
 // SAFETY: as above.
-#[unsafe(no_mangle)]
+#[cfg_attr(
+    target_arch = "wasm32",
+    expect(unsafe_code, reason = "a name of its own is what the page calls"),
+    unsafe(no_mangle)
+)]
 pub extern "C" fn answer() -> *const u8 {
     file().answer.as_ptr()
 }
 
 /// Returns the length of the answer in bytes.
-#[expect(unsafe_code, reason = "a name of its own is what the page calls")]
 // SAFETY: as above.
-#[unsafe(no_mangle)]
+#[cfg_attr(
+    target_arch = "wasm32",
+    expect(unsafe_code, reason = "a name of its own is what the page calls"),
+    unsafe(no_mangle)
+)]
 pub extern "C" fn answer_length() -> usize {
     file().answer.len()
 }
