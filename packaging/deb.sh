@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes a Debian package of a built program: deb.sh PROGRAM FOLDER writes traceloom_VERSION_ARCHITECTURE.deb to the folder.
+# Makes a Debian package of a built program: deb.sh PROGRAM FOLDER writes traceloom_VERSION_ARCHITECTURE.deb to the folder, and
+# beside it traceloom_VERSION_ARCHITECTURE.cdx.json, the crates that the program is made of, as CycloneDX.
 # DEB_COMPRESSION is the compression of dpkg-deb, xz unless given.
 set -eu
 
@@ -60,4 +61,7 @@ Description: reads, converts, collects and draws profiler and trace data
 CONTROL
 
 mkdir -p "$out"
-dpkg-deb --root-owner-group -Z"${DEB_COMPRESSION:-xz}" --build "$root" "$out/traceloom_${version}_$architecture.deb"
+name=traceloom_${version}_$architecture
+file=$(cd "$out" && pwd)/$name.cdx.json
+(cd "$here" && cargo xtask sbom "$file" "$(rustc -vV | sed -n 's/^host: //p')")
+dpkg-deb --root-owner-group -Z"${DEB_COMPRESSION:-xz}" --build "$root" "$out/$name.deb"

@@ -21,6 +21,7 @@ mod page;
 mod pages;
 mod peers;
 mod python;
+mod sbom;
 mod tidy;
 
 use std::process::ExitCode;
@@ -33,6 +34,8 @@ usage: cargo xtask COMMAND
   book        the documents as a site, in target/book/html; needs mdbook
   page        the page that reads a dropped file by itself, in target/page/traceloom.html; needs the target wasm32-unknown-unknown
   python      the wheel of crates/python, and what it reads beside what the program prints; needs maturin, and python3 with pyarrow
+  sbom FILE [TARGET]
+              the crates that the program is made of, with licences and checksums, as CycloneDX
   bless       rewrite golden files, snapshots and generated documents
   laws --all  the long run of the laws every format obeys
   clients     installs the agents and exporters that tests of the collector use, and runs those tests
@@ -67,6 +70,8 @@ fn main() -> ExitCode {
         }
         ["python"] => python::run(),
         ["page"] => page::run().map(drop),
+        ["sbom", file] => sbom::run(file, None),
+        ["sbom", file, target] => sbom::run(file, Some(target)),
         ["clients"] => clients::run(),
         ["bless"] => bless::run(),
         ["laws", "--all"] => laws::run(),

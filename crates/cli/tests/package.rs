@@ -2,8 +2,11 @@
 
 #![cfg(target_os = "linux")]
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use serde_json::Value;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/deb.sh");
 
@@ -35,8 +38,122 @@ fn made(folder: &Path) -> PathBuf {
     run(script.arg(folder).env("DEB_COMPRESSION", "none"));
     let files = std::fs::read_dir(folder).expect("a folder");
     let files: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
-    assert_eq!(files.len(), 1, "{files:?}");
-    files[0].clone()
+    let of = |end: &str| {
+        let mut found = files
+            .iter()
+            .filter(|file| file.to_string_lossy().ends_with(end));
+        found
+            .next()
+            .unwrap_or_else(|| panic!("{end}: {files:?}"))
+            .clone()
+    };
+    assert_eq!(files.len(), 2, "{files:?}");
+    is_bill_of_materials(&of(".cdx.json"));
+    of(".deb")
+}
+
+/// Checks that a file names every crate that the program holds code of, with the version and licence that Cargo resolves, and no crate that
+/// Cargo does not resolve for it on this machine.
+fn is_bill_of_materials(file: &Path) {
+    let bill: Value =
+        serde_json::from_str(&std::fs::read_to_string(file).expect("a file")).expect("JSON");
+    assert_eq!(bill["bomFormat"], "CycloneDX");
+    assert_eq!(
+        bill["metadata"]["component"]["version"],
+        env!("CARGO_PKG_VERSION")
+    );
+    let components = bill["components"].as_array().expect("a list");
+    let told = components.iter().map(|one| {
+        let text = |value: &Value| value.as_str().expect("a text").to_owned();
+        let licence = text(&one["licenses"][0]["expression"]);
+        let hash = one["hashes"][0]["content"].as_str().map(str::to_owned);
+        // What is of this repository has none.
+        assert_eq!(
+            hash.is_none(),
+            text(&one["name"]).starts_with("traceloom-"),
+            "{one}"
+        );
+        format!("{} {} {licence}", text(&one["name"]), text(&one["version"]))
+    });
+    let told: BTreeSet<String> = told.collect();
+    let resolved = dependencies();
+    let others: Vec<&String> = told.difference(&resolved).collect();
+    assert!(others.is_empty(), "{others:?}");
+    let held = crates_in(&std::fs::read(env!("CARGO_BIN_EXE_traceloom")).expect("a program"));
+    assert!(held.len() > 50, "{held:?}");
+    for held in held {
+        let is_it = |one: &&String| {
+            let mut words = one.split(' ');
+            words
+                .next()
+                .zip(words.next())
+                .is_some_and(|(name, version)| held == format!("{name}-{version}"))
+        };
+        assert!(
+            told.iter().any(|one| is_it(&one)),
+            "{held} is in the program"
+        );
+    }
+}
+
+/// Returns the crates of registries whose sources the program names where it panics, as `NAME-VERSION`.
+fn crates_in(program: &[u8]) -> BTreeSet<String> {
+    const BEGIN: &[u8] = b"/registry/src/";
+    let begins =
+        (0..program.len()).filter(|&at| program[at] == b'/' && program[at..].starts_with(BEGIN));
+    let names = begins.filter_map(|at| {
+        let mut parts = program[at + BEGIN.len()..].split(|&byte| byte == b'/');
+        let name = parts.nth(1)?;
+        let is_name = name.iter().all(|byte| byte.is_ascii_graphic());
+        is_name.then(|| String::from_utf8_lossy(name).into_owned())
+    });
+    names.collect()
+}
+
+/// What Cargo resolves for the program on this machine, tests left out.
+fn dependencies() -> BTreeSet<String> {
+    let host = run(Command::new("rustc").arg("-vV"));
+    let host = host.lines().find_map(|line| line.strip_prefix("host: "));
+    let mut metadata = Command::new(env!("CARGO"));
+    metadata.args([
+        "metadata",
+        "--locked",
+        "--format-version",
+        "1",
+        "--filter-platform",
+    ]);
+    metadata.arg(host.expect("a host")).arg("--manifest-path");
+    metadata.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+    let output = metadata.output().expect("Cargo runs");
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let packages = metadata["packages"].as_array().expect("a list");
+    let nodes = metadata["resolve"]["nodes"].as_array().expect("a list");
+    let program = packages
+        .iter()
+        .find(|package| package["name"] == "traceloom");
+    let mut left = vec![&program.expect("the program")["id"]];
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    while let Some(id) = left.pop() {
+        if !seen.insert(id.as_str().expect("an id")) {
+            continue;
+        }
+        let node = nodes.iter().find(|node| node["id"] == *id).expect("a node");
+        let needs = node["deps"].as_array().expect("a list").iter();
+        let needs = needs.filter(|need| {
+            let mut kinds = need["dep_kinds"].as_array().expect("a list").iter();
+            kinds.any(|kind| kind["kind"] != "dev")
+        });
+        left.extend(needs.map(|need| &need["pkg"]));
+    }
+    let packages = packages.iter().filter(|package| {
+        package["name"] != "traceloom" && seen.contains(package["id"].as_str().expect("an id"))
+    });
+    let shown = packages.map(|package| {
+        let text = |key: &str| package[key].as_str().expect("a text").to_owned();
+        let licence = text("license").replace(" / ", "/").replace('/', " OR ");
+        format!("{} {} {licence}", text("name"), text("version"))
+    });
+    shown.collect()
 }
 
 /// A root without packages.
