@@ -2,7 +2,7 @@
 
 use crate::cargo::{cargo, program, root, succeed, succeeds_within};
 use crate::instructions::{self, Comparison};
-use crate::{book, page, tidy};
+use crate::{book, msrv, page, tidy};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -36,6 +36,17 @@ const STEPS: &[CheckStep] = &[
     CheckStep {
         name: "cargo check for wasm32",
         run: pure_crates_build_for_wasm,
+    },
+    CheckStep {
+        name: "cargo check with the oldest compiler",
+        run: || match msrv::declared()? {
+            version if msrv::is_installed(&version) => {
+                msrv::check(&version).map(|()| CheckVerdict::Passed)
+            }
+            version => Ok(CheckVerdict::Skipped(format!(
+                "rustup has no compiler {version}, the oldest that Cargo.toml declares"
+            ))),
+        },
     },
     CheckStep {
         name: "cargo doc",

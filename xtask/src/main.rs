@@ -16,6 +16,7 @@ mod house;
 mod instructions;
 mod laws;
 mod memory;
+mod msrv;
 mod outputs;
 mod page;
 mod pages;
