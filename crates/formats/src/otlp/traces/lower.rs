@@ -339,11 +339,6 @@ impl Lowering<'_> {
             Value::Text(_) if row.key == keys.status && text == b"partial_end" => {
                 told.partial = Some(SpanStatus::PartialEnd);
             }
-            Value::Text(_) if let Some((own, id)) = keys.context_id(row.key, text) => {
-                if let Some(slot) = told.context.get_mut(own) {
-                    *slot = Some(id);
-                }
-            }
             Value::Map(pairs) if row.key == keys.counters => {
                 for (name, value) in pairs {
                     let (Value::Text(name), Value::I64(value)) = (name, value) else {
@@ -356,7 +351,14 @@ impl Lowering<'_> {
                     told.counters.push((id, *value));
                 }
             }
-            _ => told.attributes.push(row),
+            value => match keys.context_id(row.key, text) {
+                Some((own, id)) if matches!(value, Value::Text(_)) => {
+                    if let Some(slot) = told.context.get_mut(own) {
+                        *slot = Some(id);
+                    }
+                }
+                _ => told.attributes.push(row),
+            },
         }
     }
 
