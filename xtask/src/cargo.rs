@@ -44,8 +44,13 @@ pub fn release(example: &str) -> Result<PathBuf, String> {
 /// When it does not build.
 pub fn release_program() -> Result<PathBuf, String> {
     succeed(&mut cargo(["build", "--release", "--package", "traceloom"]))?;
+    Ok(target())
+}
+
+/// Returns the target directory.
+pub fn target() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR");
-    Ok(target.map_or_else(|| root().join("target"), Into::into))
+    target.map_or_else(|| root().join("target"), Into::into)
 }
 
 /// Runs a command to its end, its output going where ours goes.

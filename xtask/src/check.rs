@@ -2,7 +2,7 @@
 
 use crate::cargo::{cargo, program, root, succeed, succeeds_within};
 use crate::instructions::{self, Comparison};
-use crate::{book, msrv, page, tidy};
+use crate::{book, msrv, names, page, semver, tidy};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -50,7 +50,16 @@ const STEPS: &[CheckStep] = &[
     },
     CheckStep {
         name: "cargo doc",
-        run: documentation_builds,
+        run: || names::document().map(|()| CheckVerdict::Passed),
+    },
+    // Reads what the step before it wrote.
+    CheckStep {
+        name: "public names",
+        run: || names::compare().map(|()| CheckVerdict::Passed),
+    },
+    CheckStep {
+        name: "cargo semver-checks",
+        run: nothing_breaks_since_the_release,
     },
     CheckStep {
         name: "cargo deny",
@@ -180,9 +189,17 @@ fn page_reads_files() -> Result<CheckVerdict, String> {
     succeed(test.env("TRACELOOM_PAGE", page)).map(|()| CheckVerdict::Passed)
 }
 
-fn documentation_builds() -> Result<CheckVerdict, String> {
-    let mut doc = cargo(["doc", "--workspace", "--no-deps"]);
-    succeed(doc.env("RUSTDOCFLAGS", "-D warnings")).map(|()| CheckVerdict::Passed)
+fn nothing_breaks_since_the_release() -> Result<CheckVerdict, String> {
+    if !semver::is_installed() {
+        let reason = "cargo-semver-checks is not installed";
+        return Ok(CheckVerdict::Skipped(reason.to_owned()));
+    }
+    match semver::last_release() {
+        Some(release) => semver::check(&release).map(|()| CheckVerdict::Passed),
+        None => Ok(CheckVerdict::Skipped(
+            "no release is tagged: there is nothing to compare with".to_owned(),
+        )),
+    }
 }
 
 /// Packages every crate that is published, without building it again: clippy builds the same sources, and what they include lies

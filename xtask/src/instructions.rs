@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::thread;
 
 use crate::callgrind;
-use crate::cargo::{cargo, output, program, root, succeed};
+use crate::cargo::{cargo, output, program, root, succeed, target};
 
 /// For each build a line in brackets, then a line each: format, command, instructions.
 const FIGURES: &str = "xtask/instructions.txt";
@@ -104,8 +104,7 @@ pub fn compare(renew: bool) -> Result<Comparison, String> {
 
 /// Counts the instructions of each case, two at once.
 fn counts() -> Result<Vec<u64>, String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR");
-    let target = target.map_or_else(|| root().join("target"), PathBuf::from);
+    let target = target();
     let folder = target.join("instructions");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let traceloom = target.join("debug/traceloom");

@@ -17,13 +17,16 @@ mod instructions;
 mod laws;
 mod memory;
 mod msrv;
+mod names;
 mod outputs;
 mod page;
 mod pages;
 mod peers;
 mod python;
 mod sbom;
+mod semver;
 mod tidy;
+mod version;
 
 use std::process::ExitCode;
 
@@ -37,6 +40,9 @@ usage: cargo xtask COMMAND
   python      the wheel of crates/python, and what it reads beside what the program prints; needs maturin, and python3 with pyarrow
   sbom FILE [TARGET]
               the crates that the program is made of, with licences and checksums, as CycloneDX
+  names [--renew]
+              the public names of the published crates, beside those that docs/names.txt promises; --renew writes those that
+              are there
   bless       rewrite golden files, snapshots and generated documents
   laws --all  the long run of the laws every format obeys
   clients     installs the agents and exporters that tests of the collector use, and runs those tests
@@ -74,6 +80,8 @@ fn main() -> ExitCode {
         ["sbom", file] => sbom::run(file, None),
         ["sbom", file, target] => sbom::run(file, Some(target)),
         ["clients"] => clients::run(),
+        ["names"] => names::run(false),
+        ["names", "--renew"] => names::run(true),
         ["bless"] => bless::run(),
         ["laws", "--all"] => laws::run(),
         ["memory", small, large, targets @ ..] => memory::run([small, large], targets),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::cargo::{cargo, output, program, root, succeed};
+use crate::cargo::{cargo, output, program, root, succeed, target};
 
 /// The compiler's target of the module.
 pub const TARGET: &str = "wasm32-unknown-unknown";
@@ -25,7 +25,7 @@ pub fn run() -> Result<PathBuf, String> {
     let mut build = cargo(["build", "--profile", "page", "--target", TARGET]);
     succeed(build.args(["--package", "traceloom-page"]))?;
     let said = |error: std::io::Error| error.to_string();
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
+    let target = target();
     let module = target.join(TARGET).join("page/traceloom_page.wasm");
     let module = fs::read(module).map_err(said)?;
     let frame = fs::read_to_string(root().join("crates/page/page.html")).map_err(said)?;

@@ -1,17 +1,16 @@
 //! `cargo xtask python`: builds the wheel, installs it into a folder and compares what it reads with the program.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
-use crate::cargo::{cargo, program, root, succeed};
+use crate::cargo::{cargo, program, succeed, target};
 
 /// Runs all of it; needs maturin, and python3 with pyarrow.
 ///
 /// # Errors
 /// When something does not build, or is not alike.
 pub fn run() -> Result<(), String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
+    let target = target();
     let folder = target.join("python");
     let (wheels, packages) = (folder.join("wheels"), folder.join("packages"));
     for old in [&wheels, &packages] {

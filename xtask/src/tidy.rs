@@ -21,6 +21,7 @@ pub mod tree;
 mod whitespace;
 
 pub use layers::PURE_CRATES;
+pub use manifest::package_name;
 
 use crate::cargo::root;
 use std::fmt;
