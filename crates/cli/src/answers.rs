@@ -1,5 +1,6 @@
 //! Which command of this program answers a question about a data folder.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
@@ -7,29 +8,40 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use traceloom_analysis::query::Query;
+use traceloom_analysis::query::{PartialRead, Query};
 use traceloom_input::captures::posts::PostId;
 use traceloom_input::captures::{Capture, CaptureId, Captures, DataFolder};
-use traceloom_server::{Page, PartOf, ProcessedContent, Question};
+use traceloom_server::{AnsweringCommand, Page, PartOf, ProcessedContent, Question};
 
-use crate::catalog;
+use crate::catalog::{self, CatalogEntry};
+use crate::numbers::size;
 
 /// Bytes that an argument may have: Linux refuses more than 128 KiB.
 const LONGEST_ARGUMENT: usize = 100 << 10;
 
-/// Returns the command that answers, with the rules for kinds of work that it goes by.
+/// What answers go by.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct AnswerRules<'r> {
+    /// The file of rules for kinds of work.
+    pub(crate) kinds: Option<&'r Path>,
+    /// Bytes of captures that a question reads where it does not say how many.
+    pub(crate) budget: Option<u64>,
+}
+
+/// Returns the command that answers.
 ///
 /// # Errors
 /// When the program does not find itself, or the data folder cannot be read.
 pub(crate) fn command(
     data: &Path,
-    rules: Option<&Path>,
+    rules: &AnswerRules<'_>,
     question: &Question,
-) -> io::Result<Command> {
+) -> io::Result<AnsweringCommand> {
     let mut line = CommandLine {
         command: Command::new(program()?),
         data,
         rules,
+        partial: None,
     };
     match question {
         Question::Captures => line.words(["captures", "ls", "--json"]).data(),
@@ -57,11 +69,12 @@ pub(crate) fn command(
             .words(["calls", "--json", "--page"])
             .rows(query.rows)
             .listed(query)
-            .chosen(query)?,
+            .flag_of("budget", query.budget.or(rules.budget))
+            .chosen_whole(query)?,
         Question::CallsCsv(query) => line
             .words(["calls", "--csv", "-n=0"])
             .listed(query)
-            .chosen(query)?,
+            .chosen_whole(query)?,
         Question::CallsOverview(query) => line
             .words(["calls", "--overview", "--json"])
             .chosen(query)?,
@@ -107,7 +120,10 @@ pub(crate) fn command(
         Question::Objects(query) => line.words(["objects", "--json"]).chosen(query)?,
         Question::Page(page, query) => line.page(*page, query)?,
     };
-    Ok(line.command)
+    Ok(AnsweringCommand {
+        command: line.command,
+        partial: line.partial,
+    })
 }
 
 /// Returns this program, by a name that stays true when another version takes the place of its file.
@@ -123,8 +139,9 @@ pub(crate) fn program() -> io::Result<PathBuf> {
 struct CommandLine<'d> {
     command: Command,
     data: &'d Path,
-    /// The file of rules for kinds of work.
-    rules: Option<&'d Path>,
+    rules: &'d AnswerRules<'d>,
+    /// What is read, where not all is.
+    partial: Option<PartialRead>,
 }
 
 impl CommandLine<'_> {
@@ -219,11 +236,13 @@ impl CommandLine<'_> {
 
     fn page(&mut self, page: Page, query: &Query) -> io::Result<&mut Self> {
         let line = self.words([page.word(), "--output", "-"]);
-        match page {
+        let line = match page {
             Page::Diff => line.words(["--html"]).compared(query),
             Page::Flame => line.kinds().words(["--html"]).shaped(query),
             Page::Report | Page::Timeline => line.kinds().chosen(query),
-        }
+        }?;
+        let doubt = line.partial.as_ref().map(left_out);
+        Ok(line.flag_of("doubt", doubt))
     }
 
     /// Adds the data folder.
@@ -240,7 +259,7 @@ impl CommandLine<'_> {
 
     /// Adds the rules for kinds of work.
     fn kinds(&mut self) -> &mut Self {
-        if let Some(rules) = self.rules {
+        if let Some(rules) = self.rules.kinds {
             self.command.arg("--categories").arg(rules);
         }
         self
@@ -292,10 +311,29 @@ impl CommandLine<'_> {
             .flag_of("until", query.to)
     }
 
-    /// Adds what a query chooses: the path, the filter, the stretch of time.
+    /// Adds what a query chooses: the path, the filter, the stretch of time. No more is read than the budget has room for.
     fn chosen(&mut self, query: &Query) -> io::Result<&mut Self> {
-        let paths = paths(self.data, query)?;
-        Ok(self.filtered(query).words([paths]))
+        let budget = query.budget.or(self.rules.budget);
+        let chosen = chosen(self.data, query, budget)?;
+        Ok(self.filtered(query).reading([chosen]))
+    }
+
+    /// Adds what a query chooses, all of it: an export, or who reads no more than is needed.
+    fn chosen_whole(&mut self, query: &Query) -> io::Result<&mut Self> {
+        let chosen = chosen(self.data, query, None)?;
+        Ok(self.filtered(query).reading([chosen]))
+    }
+
+    /// Adds the paths of captures.
+    fn reading(&mut self, chosen: impl IntoIterator<Item = ChosenPath>) -> &mut Self {
+        for ChosenPath { path, partial, .. } in chosen {
+            self.command.arg(path);
+            self.partial = match (self.partial, partial) {
+                (Some(one), Some(other)) => Some(one.and(other)),
+                (one, other) => one.or(other),
+            };
+        }
+        self
     }
 
     /// Adds the shape of a tree.
@@ -324,6 +362,7 @@ impl CommandLine<'_> {
         let mut before = query.clone();
         if shape.base_from.is_some() || shape.base_to.is_some() {
             before.from = shape.base_from;
+            before.to = shape.base_to;
         }
         if !shape.base.is_empty() {
             before.captures.clone_from(&shape.base);
@@ -333,27 +372,109 @@ impl CommandLine<'_> {
         if !shape.base_versions.is_empty() {
             before.versions.clone_from(&shape.base_versions);
         }
-        let sides = [paths(self.data, &before)?, paths(self.data, query)?];
+        let budget = query.budget.or(self.rules.budget);
+        let sides = |budget| -> io::Result<_> {
+            let side = |query| chosen(self.data, query, budget);
+            Ok([side(&before)?, side(query)?])
+        };
+        let mut both = sides(budget)?;
+        let sum = both.iter().map(|side| side.n_bytes);
+        let sum = sum.fold(0, u64::saturating_add);
+        // Each has a half where there is no room for both.
+        if let Some(budget) = budget.filter(|&budget| budget < sum) {
+            both = sides(Some(budget / 2))?;
+        }
         let line = self.shape(query).filtered(query);
         Ok(line
             .flag_of("base-since", shape.base_from)
             .flag_of("base-until", shape.base_to)
-            .words(sides))
+            .reading(both))
     }
 }
 
-/// Returns the path of the captures that a query chooses: of its services, named by it, and not received before its time.
-fn paths(data: &Path, query: &Query) -> io::Result<OsString> {
+/// The path of captures that a query chooses.
+struct ChosenPath {
+    path: OsString,
+    /// Bytes of the captures that are read, where anybody looked.
+    n_bytes: u64,
+    partial: Option<PartialRead>,
+}
+
+/// Returns the path of the captures that a query chooses: of its services, named by it, and not received before its time; the newest that
+/// a budget has room for.
+fn chosen(data: &Path, query: &Query, budget: Option<u64>) -> io::Result<ChosenPath> {
     let by_id = query.services.is_empty() && query.versions.is_empty() && query.from.is_none();
-    if by_id && query.captures.is_empty() {
-        return Ok(data.as_os_str().to_owned());
-    }
-    if by_id {
-        return Ok(path(data, &query.captures));
+    let as_named = |n_bytes| ChosenPath {
+        path: match query.captures.is_empty() || !by_id {
+            true => data.as_os_str().to_owned(),
+            false => path(data, &query.captures),
+        },
+        n_bytes,
+        partial: None,
+    };
+    if by_id && (query.captures.len() == 1 || budget.is_none()) {
+        return Ok(as_named(0));
     }
     let folder = DataFolder::open(data).map_err(io::Error::other)?;
     let captures = Captures::read(&folder).map_err(io::Error::other)?.list;
-    let entries = catalog::entries(&captures);
+    let mut entries = wanted(&captures, query)?;
+    // Those of which more comes, or came last, are the newest.
+    entries.sort_by_key(|(_, entry)| Reverse((entry.until_ns, entry.id)));
+    let room = |entries: &[(&Capture, CatalogEntry)]| {
+        let sizes: Vec<u64> = entries.iter().map(|(_, entry)| entry.n_bytes).collect();
+        let (n_read, partial) = match budget {
+            None => (sizes.len(), None),
+            Some(budget) => PartialRead::of(&sizes, budget),
+        };
+        (sizes, n_read, partial)
+    };
+    let (mut sizes, mut n_read, mut partial) = room(&entries);
+    if partial.is_some() {
+        // What began later takes no room.
+        entries.retain(|(capture, _)| may_begin_before(capture, query.to));
+        (sizes, n_read, partial) = room(&entries);
+    }
+    let mut ids: Vec<CaptureId> = entries.iter().map(|(_, entry)| entry.id).collect();
+    let n_chosen = ids.len();
+    ids.truncate(n_read);
+    // Of captures that are not there, whoever reads them says so.
+    if ids.len() == captures.len() || (by_id && partial.is_none() && n_chosen == n_read) {
+        return Ok(as_named(sizes.iter().sum()));
+    }
+    // The newest, where not all can be named.
+    let mut length = 0;
+    let named = ids.iter().take_while(|id| {
+        length += id.to_string().len() + 1;
+        length < LONGEST_ARGUMENT
+    });
+    let n_named = named.count();
+    if n_named < ids.len() {
+        let all = sizes.get(..n_named).unwrap_or_default();
+        partial = Some(PartialRead {
+            read_bytes: all.iter().sum(),
+            of_bytes: sizes.iter().sum(),
+            captures_read: n_named,
+            captures: sizes.len(),
+            budget: None,
+            next_budget: None,
+        });
+        ids.truncate(n_named);
+    }
+    ids.sort_unstable();
+    let read = sizes.get(..ids.len()).unwrap_or_default();
+    Ok(ChosenPath {
+        path: path(data, &ids),
+        n_bytes: read.iter().sum(),
+        partial,
+    })
+}
+
+/// Returns the captures that a query chooses, of which some may have something in its time.
+fn wanted<'c>(
+    captures: &'c [Capture],
+    query: &Query,
+) -> io::Result<Vec<(&'c Capture, CatalogEntry)>> {
+    let entries = catalog::entries(captures);
     let [services, versions, ids] = [&query.services, &query.versions, &query.captures]
         .map(|texts| texts.iter().map(String::as_str).collect::<HashSet<_>>());
     let is_wanted = |capture: &Capture| {
@@ -363,35 +484,40 @@ fn paths(data: &Path, query: &Query) -> io::Result<OsString> {
             && is_of(&ids, &capture.id.to_string())
     };
     let from = query.from.unwrap_or(i64::MIN);
-    let of_services = || {
-        captures
-            .iter()
-            .zip(&entries)
-            .filter(|(one, _)| is_wanted(one))
-    };
+    let of_services = captures.iter().zip(entries);
+    let mut received: Vec<_> = of_services.filter(|(one, _)| is_wanted(one)).collect();
     let nothing = |text: String| Err(io::Error::new(io::ErrorKind::NotFound, text));
-    if of_services().next().is_none() {
+    let by_id = services.is_empty() && versions.is_empty() && query.from.is_none();
+    if received.is_empty() && !by_id {
         return match query.services.is_empty() && query.versions.is_empty() {
             true => nothing("there are no such captures".to_owned()),
             false => nothing(format!("no capture is of {}", named(query))),
         };
     }
-    let received = of_services().filter(|(_, entry)| entry.until_ns >= from);
-    let ids: Vec<CaptureId> = received.map(|(capture, _)| capture.id).collect();
-    if ids.is_empty() {
+    received.retain(|(_, entry)| entry.until_ns >= from);
+    if received.is_empty() && query.from.is_some() {
         return nothing("nothing was received since then".to_owned());
     }
-    if ids.len() == captures.len() {
-        return Ok(data.as_os_str().to_owned());
-    }
-    // The newest, where not all can be named.
-    let mut length = 0;
-    let kept = ids.iter().rev().take_while(|id| {
-        length += id.to_string().len() + 1;
-        length < LONGEST_ARGUMENT
-    });
-    let first = ids.len() - kept.count();
-    Ok(path(data, ids.get(first..).unwrap_or_default()))
+    Ok(received)
+}
+
+/// Returns true if a capture may have something before a moment.
+fn may_begin_before(capture: &Capture, to: Option<i64>) -> bool {
+    let times = capture.whole_facts().and_then(|facts| facts.times);
+    times
+        .zip(to)
+        .is_none_or(|((first_ns, _), to_ns)| first_ns < to_ns)
+}
+
+/// Says what a page was not made from.
+fn left_out(partial: &PartialRead) -> String {
+    format!(
+        "made from {} of {}: the newest {} of {} captures",
+        size(partial.read_bytes),
+        size(partial.of_bytes),
+        partial.captures_read,
+        partial.captures
+    )
 }
 
 /// Returns the services and versions of a query, for a sentence.

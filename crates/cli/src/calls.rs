@@ -8,6 +8,7 @@ mod overview;
 mod sorted;
 mod sums;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use clap::Args;
@@ -17,6 +18,7 @@ use traceloom_analysis::calls::{
     Call, CallCounts, CallList, CallQuery, Calls, CallsAfter, Cell, Column, ListedCalls,
 };
 use traceloom_analysis::names::{FunctionPattern, ShortNames};
+use traceloom_analysis::query::PartialRead;
 use traceloom_input::Document;
 use traceloom_model::{Clock, Origin, Unit};
 
@@ -83,6 +85,11 @@ pub(crate) struct Options {
     /// follows.
     #[arg(long, requires = "json", conflicts_with_all = ["by", "percentiles", "follow", "overview"])]
     page: bool,
+    /// Bytes of captures of a data folder that are read at most, the newest first and one capture at least; a message says what was left
+    /// out.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..),
+        conflicts_with_all = ["by", "percentiles", "follow", "overview", "with_method"])]
+    budget: Option<u64>,
     #[command(flatten)]
     table: TableFlags,
 }
@@ -181,12 +188,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut query = options.query()?;
     let mut list = CallList::new(&query);
     let mut read_captures = None;
-    let mut index_bytes = 0;
+    let (mut index_bytes, mut partial) = (0, None);
     if let Some(newest) = newest::of(options, &query)? {
         let read = newest.add(&mut list, &mut inputs, (options, &query))?;
-        index_bytes = read.index_bytes;
+        (index_bytes, partial) = (read.index_bytes, read.partial);
         read_captures = Some(read);
     } else if let Some(sorted) = sorted::of(options, &query)? {
+        partial = sorted.partial();
         index_bytes = sorted.add(&mut list, &mut inputs, &query)?;
     } else if let Some(pattern) = &options.with_method {
         // What a name means is known once all are read, and standard input is opened once.
@@ -203,6 +211,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             add(&mut list, &input, &query)?;
         }
     }
+    if let Some(partial) = &partial {
+        message!("{}", left_out(partial));
+    }
     options.read.check_names()?;
     let list = list.finish();
     let mut out = io::BufWriter::new(stdout());
@@ -214,16 +225,27 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             "next": next.map(ToString::to_string),
             "read": list.counts.read,
             "selected": list.counts.selected,
-            "is_whole": read_captures.as_ref().is_none_or(|read| read.is_whole),
+            "is_whole": partial.is_none() && read_captures.as_ref().is_none_or(|read| read.is_whole),
             "captures_read": read_captures.as_ref().map(|read| read.n_read),
             "captures": read_captures.as_ref().map(|read| read.n_all),
             "index_bytes": index_bytes,
+            "partial": partial.map(|partial| BTreeMap::from(partial.fields())),
             "units": units(&list.recordings),
         });
         writeln!(out, "{line}")?;
     }
     out.flush()?;
     Ok(inputs.outcome())
+}
+
+/// Says what a list was not made from.
+fn left_out(partial: &PartialRead) -> String {
+    let all = things(partial.captures as u64, "capture", "captures");
+    let (read, of) = (size(partial.read_bytes), size(partial.of_bytes));
+    format!(
+        "{read} of {of} read, the newest {} of {all}: more is beyond the budget",
+        partial.captures_read
+    )
 }
 
 /// Adds the calls of an input to the list.

@@ -14,6 +14,7 @@ use traceloom_input::captures::{
 use traceloom_server::{Answers, Question, Request, ask, rebuild_catalog, uuid};
 
 use crate::Outcome;
+use crate::answers::AnswerRules;
 use crate::args::{Common, DataArgument, SCHEMA, reads_nothing};
 use crate::numbers::{count, size, things};
 use crate::streams::{message, stdout};
@@ -325,8 +326,10 @@ fn rebuild(options: &Rebuild) -> anyhow::Result<Outcome> {
     let folder = DataFolder::open(options.data.path())?;
     let schema = options.common.schema();
     let answers = move |data: &Path, question: &Question| {
-        let mut command = answers::command(data, None, question)?;
-        command.envs(schema.iter().map(|path| (SCHEMA, path)));
+        let mut command = answers::command(data, &AnswerRules::default(), question)?;
+        command
+            .command
+            .envs(schema.iter().map(|path| (SCHEMA, path)));
         Ok(command)
     };
     let mut said = Instant::now();

@@ -17,6 +17,8 @@ pub(crate) struct CatalogEntry {
     pub(crate) id: CaptureId,
     /// Unix nanoseconds of the last receipt, and [`AHEAD_NS`] more; the greatest number where more may come or nobody knows.
     pub(crate) until_ns: i64,
+    /// Bytes of its parts.
+    pub(crate) n_bytes: u64,
     /// Its calls, where all of it was decoded.
     pub(crate) calls: Option<KnownCalls>,
     /// Not some of its posts alone are meant.
@@ -114,6 +116,7 @@ pub(crate) fn entries(captures: &[Capture]) -> Vec<CatalogEntry> {
         };
         CatalogEntry {
             id,
+            n_bytes: capture.parts.iter().map(|part| part.n_bytes).sum(),
             until_ns: until.map_or(i64::MAX, |ns| ns.saturating_add(AHEAD_NS)),
             calls: capture
                 .whole_facts()

@@ -28,6 +28,9 @@ pub(crate) struct ReadFlags {
     pub(crate) methods: MethodFlags,
     #[command(flatten)]
     pub(crate) time: TimeFlags,
+    /// What a page says of what it is made from.
+    #[arg(long, value_name = "TEXT", hide = true)]
+    pub(crate) doubt: Option<String>,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -41,7 +44,7 @@ impl ReadFlags {
             methods: None,
             shown: false,
             failed: false,
-            doubts: Vec::new(),
+            doubts: self.doubt.iter().cloned().collect(),
         }
     }
 

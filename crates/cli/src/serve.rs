@@ -459,6 +459,7 @@ fn settings(options: &Options) -> Vec<(&'static str, toml::Value)> {
         ("seal-kib", number(options.seal.seal_kib)),
         ("seal-seconds", number(options.seal.seal_seconds)),
         ("log-kib", number(options.seal.log_kib)),
+        ("question-mib", number(options.views.question_mib)),
         (
             "log-format",
             text(log_format.as_deref().unwrap_or_default()),

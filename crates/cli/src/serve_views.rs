@@ -12,10 +12,11 @@ use traceloom_analysis::hotspots::Categories;
 use traceloom_analysis::query::Query;
 use traceloom_server::{Answers, Question};
 
+use crate::answers::AnswerRules;
 use crate::args::{Common, SCHEMA};
 use crate::usage::Usage;
 
-/// Files that pages go by; both are read when the collector begins.
+/// What pages go by; the files are read when the collector begins.
 #[derive(Args)]
 #[command(next_help_heading = "Pages")]
 pub(crate) struct ViewFlags {
@@ -26,6 +27,10 @@ pub(crate) struct ViewFlags {
     /// Filters that pages offer to everybody, a line each: `slow orders = title ~ orders and duration > 1s`.
     #[arg(long, value_name = "FILE")]
     filters: Option<PathBuf>,
+    /// MiB of captures that a question reads, the newest first and one capture at least; the answer says what it left out, and how to ask
+    /// for more.
+    #[arg(long, value_name = "N", default_value_t = 5 << 10, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) question_mib: u64,
 }
 
 /// A filter with its name.
@@ -87,10 +92,14 @@ impl ViewFlags {
             None => None,
             Some(path) => Some(copied("schema", &read(&path)?)?),
         };
+        let budget = Some(self.question_mib.saturating_mul(1 << 20));
         let command = move |data: &Path, question: &Question| {
-            let rules = rules.as_ref().map(NamedTempFile::path);
-            let mut command = crate::answers::command(data, rules, question)?;
-            command.envs(schema.iter().map(|copy| (SCHEMA, copy.path())));
+            let kinds = rules.as_ref().map(NamedTempFile::path);
+            let rules = AnswerRules { kinds, budget };
+            let mut command = crate::answers::command(data, &rules, question)?;
+            command
+                .command
+                .envs(schema.iter().map(|copy| (SCHEMA, copy.path())));
             Ok(command)
         };
         Ok(Answers(Arc::new(command)))

@@ -108,6 +108,11 @@ fn app() {
 }
 
 #[test]
+fn budget() {
+    run("budget.mjs", &[SHOP]);
+}
+
+#[test]
 fn calls() {
     run("calls.mjs", &[SHOP]);
 }

@@ -280,6 +280,154 @@ fn the_newest_calls_of_several_captures_are_those_of_the_whole_list() {
     assert_eq!(call[0]["start_ns"], newest[8]["start"]);
 }
 
+/// Asks for JSON, and returns it with the head of the answer.
+fn answer(address: &str, path: &str) -> (Value, String) {
+    let (status, head, body) = asked(address, path, "");
+    assert_eq!(status, 200, "{path}: {body}");
+    (serde_json::from_str(&body).expect("JSON"), head)
+}
+
+#[test]
+fn what_a_budget_leaves_out_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let collector = Collector::start(&data, &[]);
+    let address = authority(&collector);
+    let to = format!("cdt://{}", collector.address());
+    for _ in 0..3 {
+        let sent = run(&["send", SHOP, "--to", &to, "--service", "shop"]);
+        assert!(sent.status.success(), "{sent:?}");
+    }
+    let captures = eventually(|| {
+        let captures = rows(&address, "/api/v1/captures");
+        let is_known = |one: &Value| one["facts"].is_object() && one["state"] == "goodbye";
+        (captures.len() == 3 && captures.iter().all(is_known)).then_some(captures)
+    });
+    let size = |capture: &Value| -> u64 {
+        let parts = capture["parts"].as_array().expect("parts").iter();
+        parts
+            .map(|part| part["bytes"].as_u64().expect("bytes"))
+            .sum()
+    };
+    let sizes: Vec<u64> = captures.iter().map(size).collect();
+    let of_bytes: u64 = sizes.iter().sum();
+    // Room for the newest two.
+    let budget = of_bytes - 1;
+    let read_bytes = sizes[1] + sizes[2];
+    let newest = format!("{}#1-2,1-3", text(&data));
+    let expected = |partial: &Value| {
+        assert_eq!(partial["read_bytes"], read_bytes, "{partial}");
+        assert_eq!(partial["of_bytes"], of_bytes);
+        assert_eq!(partial["captures_read"], 2);
+        assert_eq!(partial["captures"], 3);
+        assert_eq!(partial["budget_bytes"], budget);
+        assert_eq!(partial["next_budget_bytes"], 2 * budget);
+    };
+    let [asked_for, next] = [budget, 2 * budget].map(|bytes| format!("budget={bytes}"));
+    for (path, command) in [
+        ("functions?n=10000", &["top", "--json", "-n=10000"][..]),
+        ("tree?least=0", &["tree", "--json", "--min-percent=0"]),
+        ("calls/overview?", &["calls", "--overview", "--json"]),
+        (
+            "calls/groups?by=title",
+            &["calls", "--by=title", "--json", "-n=200"],
+        ),
+        ("hotspots?", &["top", "--hotspots", "--json"]),
+        (
+            "timeline?columns=10",
+            &["timeline", "--json", "--columns=10", "-n=200"],
+        ),
+    ] {
+        let (body, head) = answer(&address, &format!("/api/v1/{path}&{asked_for}"));
+        expected(&body["partial"]);
+        let said = head
+            .lines()
+            .find_map(|line| line.strip_prefix("traceloom-partial: "));
+        let said: Value = serde_json::from_str(said.expect("a header")).expect("JSON");
+        assert_eq!(said, body["partial"], "{path}");
+        let printed = json_lines(&[command, &[newest.as_str()]].concat());
+        assert_eq!(body["rows"], Value::Array(printed), "{path}");
+        let (whole, head) = answer(&address, &format!("/api/v1/{path}&{next}"));
+        assert!(whole["partial"].is_null() && !head.contains("traceloom-partial"));
+        assert_ne!(whole["rows"], body["rows"], "{path}");
+    }
+    for path in ["flame?", "profiles?"] {
+        expected(&answer(&address, &format!("/api/v1/{path}&{asked_for}")).0["partial"]);
+    }
+    // A page of its own says it, too.
+    let (_, head, page) = asked(&address, &format!("/view/flame?{asked_for}"), "");
+    assert!(head.contains("traceloom-partial: "), "{head}");
+    assert!(page.contains("the newest 2 of 3 captures"));
+    // Both sides of a comparison are read.
+    let (diff, _) = answer(&address, &format!("/api/v1/diff?base=1-1&{asked_for}"));
+    assert!(diff["partial"].is_object(), "{diff}");
+}
+
+#[test]
+fn lists_of_calls_say_what_a_budget_leaves_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let collector = Collector::start(&data, &[]);
+    let address = authority(&collector);
+    let to = format!("cdt://{}", collector.address());
+    for _ in 0..3 {
+        let sent = run(&["send", SHOP, "--to", &to, "--service", "shop"]);
+        assert!(sent.status.success(), "{sent:?}");
+    }
+    let captures = eventually(|| {
+        let captures = rows(&address, "/api/v1/captures");
+        let is_known = |one: &Value| one["facts"].is_object() && one["state"] == "goodbye";
+        (captures.len() == 3 && captures.iter().all(is_known)).then_some(captures)
+    });
+    let n_calls = captures[0]["facts"]["calls"].as_u64().expect("calls");
+    // One byte has room for one capture, in every order; each next budget has room for more.
+    for sort in ["-start", "-duration"] {
+        let (mut budget, mut before) = (1, 0);
+        loop {
+            let path = format!("/api/v1/calls?sort={sort}&n=10000&budget={budget}");
+            let (body, _) = answer(&address, &path);
+            let n_rows = body["rows"].as_array().expect("rows").len() as u64;
+            assert!(before < n_rows, "{path}: {n_rows}");
+            before = n_rows;
+            let partial = &body["partial"];
+            if partial.is_null() {
+                break;
+            }
+            let n_captures = partial["captures_read"].as_u64().expect("a number");
+            assert_eq!(n_rows, n_captures * n_calls, "{partial}");
+            assert_eq!(body["counts"]["is_whole"], false);
+            let said = body["messages"].to_string();
+            assert!(said.contains("more is beyond the budget"), "{said}");
+            budget = partial["next_budget_bytes"].as_u64().expect("a budget");
+        }
+        assert_eq!(before, 3 * n_calls);
+    }
+    // A page that needs less is no part of an answer.
+    let (body, _) = answer(&address, "/api/v1/calls?n=1&budget=1");
+    assert_eq!(body["rows"].as_array().map(Vec::len), Some(1));
+    // An export has everything.
+    let (_, _, csv) = asked(&address, "/api/v1/calls.csv?budget=1", "");
+    assert_eq!(csv.lines().count() as u64, 1 + 3 * n_calls);
+}
+
+#[test]
+fn the_budget_of_questions_is_a_setting() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("serve.toml");
+    std::fs::write(&config, "question-mib = 7\n").expect("written");
+    let args = ["serve", "--config", text(&config), "--check-config"];
+    let printed = stdout(&args);
+    assert!(printed.contains("question-mib = 7\n"), "{printed}");
+    let collector = Collector::start(&folder.path().join("data"), &["--question-mib", "9"]);
+    let (settings, _) = answer(&authority(&collector), "/api/v1/settings");
+    assert!(
+        settings.to_string().contains("\"question-mib\":9"),
+        "{settings}"
+    );
+    let refused = run(&["serve", "--question-mib", "0", "--check-config"]);
+    assert_eq!(refused.status.code(), Some(2));
+}
+
 #[test]
 fn answers_are_not_given_again_while_nothing_arrives() {
     let folder = tempfile::tempdir().expect("a folder");

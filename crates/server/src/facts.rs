@@ -277,6 +277,7 @@ impl<'d> Deriver<'d> {
         let question = Question::Facts(ids.to_vec());
         let mut command = (self.answers.0)(self.folder.path(), &question).map_err(failed)?;
         let mut child = command
+            .command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -403,7 +404,7 @@ mod tests {
             let mut command = Command::new("sh");
             command.current_dir(&rows).args(["-c", PRINT, "sh"]);
             command.args(ids.iter().map(CaptureId::to_string));
-            Ok(command)
+            Ok(command.into())
         }))
     }
 

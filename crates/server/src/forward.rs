@@ -136,6 +136,7 @@ impl ForwardThread {
         let question = Question::Points(profiles.to_vec());
         let mut command = (self.answers.0)(&self.data, &question).ok()?;
         let mut child = command
+            .command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -62,7 +62,7 @@ pub use log_events::{Level, LogEvent};
 pub use post::{PostOptions, PostRequest, post, post_once};
 pub use pull::{PullTarget, PulledProfile};
 pub use push::{PushFile, PushOptions, Pushed, push};
-pub use questions::{Answers, Page, PartOf, ProcessedContent, Question};
+pub use questions::{AnsweringCommand, Answers, Page, PartOf, ProcessedContent, Question};
 pub use seal::{Request, SealLog, SealRules, Sealer, SlowRule, ask};
 pub use send::{Ledger, SendOptions, Sent, Streams, send};
 pub use serve::serve;

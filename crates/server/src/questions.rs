@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use traceloom_analysis::query::Query;
+use traceloom_analysis::query::{PartialRead, Query};
 use traceloom_input::captures::CaptureId;
 use traceloom_input::captures::posts::PostId;
 
@@ -177,12 +177,33 @@ impl Page {
     }
 }
 
+/// A command that answers.
+#[derive(Debug)]
+pub struct AnsweringCommand {
+    /// The command.
+    pub command: Command,
+    /// What it reads, where a query chooses more than its budget has room for.
+    pub partial: Option<PartialRead>,
+}
+
+impl From<Command> for AnsweringCommand {
+    fn from(command: Command) -> Self {
+        Self {
+            command,
+            partial: None,
+        }
+    }
+}
+
+/// Returns who makes the command that answers a question about a data folder.
+type MakeAnswer = dyn Fn(&Path, &Question) -> std::io::Result<AnsweringCommand> + Send + Sync;
+
 /// Who answers: makes the command whose standard output is the answer, and whose standard error says what is wrong.
 ///
 /// A question is answered by a process of its own, so that data which nobody has looked at yet can take neither the
 /// memory nor the life of the process that receives, and a reader who goes away takes the work along.
 #[derive(Clone)]
-pub struct Answers(pub Arc<dyn Fn(&Path, &Question) -> std::io::Result<Command> + Send + Sync>);
+pub struct Answers(pub Arc<MakeAnswer>);
 
 impl fmt::Debug for Answers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

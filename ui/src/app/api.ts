@@ -178,10 +178,22 @@ export interface Note {
   text: string;
 }
 
+/** What an answer was made from, where more is chosen than a question may read. */
+export interface PartialRead {
+  read_bytes: number;
+  of_bytes: number;
+  captures_read: number;
+  captures: number;
+  /** A budget with which more is read. */
+  next_budget_bytes: number | null;
+}
+
 /** Rows, and what was said while they were made. */
 export interface Answer<R> {
   rows: R[];
   messages: string[];
+  /** There where not all that is chosen was read. */
+  partial?: PartialRead;
 }
 
 /** Why there is no answer. */

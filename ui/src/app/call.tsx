@@ -321,7 +321,7 @@ function Tab(props: {
 export function CallPage({ address }: { address: Address }): JSX.Element {
   const place = placeOfPage(address);
   const { capture, id } = place;
-  const question = callQuestion(place, `spans=${MOST_SPANS}&depth=${DEEPEST}`);
+  const question = callQuestion(place, `spans=${MOST_SPANS}&depth=${DEEPEST}&${address.asked(["budget"])}`);
   const asked = useAnswer<CallDetail>(question);
   const isOf = asked.question === question;
   const [detail] = (isOf && asked.answer?.rows) || [];

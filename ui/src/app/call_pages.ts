@@ -1,7 +1,8 @@
 /* The pages of a list of calls: those around what is seen are held, the others only counted. */
 import { useEffect, useState } from "preact/hooks";
-import { type Call, type CallPage, Problem, read } from "./api";
+import { type Call, type CallPage, type PartialRead, Problem, read } from "./api";
 import { say } from "./language";
+import { usePartial } from "./partial";
 
 /** Calls of a page. */
 const ROWS = 500;
@@ -26,6 +27,8 @@ export class CallPages {
   isWhole = true;
   units: Record<string, string> = {};
   messages: string[] = [];
+  /** What the last page was made from, if not all. */
+  partial: PartialRead | undefined;
   problem: Problem | undefined;
   isReading = false;
   /** It was stopped before it had what was asked. */
@@ -99,6 +102,7 @@ export class CallPages {
       const page = await read<CallPage>(`calls?${this.question}&n=${ROWS}${behind}`, signal);
       this.pages[number] = { after, count: page.rows.length, rows: page.rows, seen: this.looks };
       if (number === this.pages.length - 1) this.next = page.rows.length ? page.next : null;
+      this.partial = page.partial;
       if (number === 0) {
         this.selected = page.counts.selected;
         this.isWhole = page.counts.is_whole ?? true;
@@ -144,5 +148,6 @@ export function useCallPages(question: string): {
       pages.stop();
     };
   }, [question]);
+  usePartial(list?.partial);
   return { list, asked, isAsking: Boolean(asked?.isReading) };
 }

@@ -3,15 +3,16 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { switchTheme } from "../shared/theme";
 import { Address, go, refresh } from "./address";
-import { type Answer, Problem, read } from "./api";
+import { type Answer, type PartialRead, Problem, read } from "./api";
 import { Icon } from "./icons";
 import { say } from "./language";
 import { Keys, Palette, remember } from "./palette";
+import { usePartial } from "./partial";
 import { isLocalTime, switchZone } from "./times";
 import { told } from "./told";
 
 /** What of the address goes on from page to page. */
-const SHARED = ["svc", "capture", "version", "q", "from", "to"] as const;
+const SHARED = ["svc", "capture", "version", "q", "from", "to", "budget"] as const;
 
 /** The pages, with what of the address each goes on with. */
 const PAGES = [
@@ -221,6 +222,7 @@ export function useRead<A>(question: string | undefined): Asked<A> {
     );
     return () => control.abort();
   }, [question, round]);
+  usePartial((asked.answer as { partial?: PartialRead } | undefined)?.partial);
   return asked;
 }
 

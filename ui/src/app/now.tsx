@@ -356,7 +356,8 @@ export function Now({ address }: { address: Address }): JSX.Element {
   const [isAsked, setAsked] = useState(false);
   const isWanted = services.answer !== undefined && list.length > 0 && (bytes <= AT_ONCE || isAsked);
   // While it is live, what needs every call read stays as it was.
-  const once = isWanted ? `round=${isLive && !isFirst ? 0 : round}` : undefined;
+  const budget = address.asked(["budget"]);
+  const once = isWanted ? `round=${isLive && !isFirst ? 0 : round}&${budget}` : undefined;
   const overview = useAnswer<Overview>(once && `calls/overview?${once}`);
   const groups = useAnswer<Group>(overview.answer && once && `calls/groups?by=title-shape&n=${ENTRIES}&${once}`);
   const hotspots = useAnswer<Hotspots>(groups.answer && once && `hotspots?${once}`);

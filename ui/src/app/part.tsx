@@ -2,9 +2,10 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { turnZone } from "../shared/zone";
-import { Problem } from "./api";
+import { type PartialRead, Problem } from "./api";
 import { Progress } from "./frame";
 import { say } from "./language";
+import { usePartial } from "./partial";
 import { isLocalTime } from "./times";
 import { apart } from "./told";
 
@@ -14,6 +15,7 @@ export interface Fetched {
   about: string;
   /** Notes of what it is drawn from. */
   messages: string[];
+  partial: PartialRead | undefined;
 }
 
 /** Asks the collector for the page that has a part, and takes the part out of it. */
@@ -29,7 +31,9 @@ export async function fetchPart(path: string, signal: AbortSignal): Promise<Fetc
   const page = new DOMParser().parseFromString(text, "text/html");
   const section = page.querySelector<HTMLElement>("[data-part]");
   if (!section) throw new Problem(say("part.none"), null);
-  return { section: document.importNode(section, true), ...apart(page.querySelector(".about")?.textContent ?? "") };
+  const about = apart(page.querySelector(".about")?.textContent ?? "");
+  const partial = JSON.parse(response.headers.get("traceloom-partial") ?? "null") ?? undefined;
+  return { section: document.importNode(section, true), partial, ...about };
 }
 
 /** The data that a part brought with it. */
@@ -69,13 +73,16 @@ export function Part(props: {
   const place = useRef<HTMLDivElement>(null);
   const [state, setState] = useState<"asking" | "here" | "none" | "stopped">("asking");
   const [round, setRound] = useState(0);
+  const [partial, setPartial] = useState<PartialRead>();
+  usePartial(partial);
   const asking = useRef<AbortController>();
   useEffect(() => {
     const life = new AbortController();
     asking.current = life;
     setState("asking");
     fetchPart(path, life.signal).then(
-      ({ section, about, messages }) => {
+      ({ section, about, messages, partial }) => {
+        setPartial(partial);
         // Parts fill the room that they have, as in pages of their own.
         document.body.classList.toggle("whole", !isInside);
         makeToast();

@@ -47,7 +47,7 @@ function Left({ address }: { address: Address }): JSX.Element | null {
   const isLess = Boolean(q || from || to);
   const left = useAnswer<Measure>(isLess ? `profiles?${withValue(scopeOf(address), address)}` : undefined);
   const all = useAnswer<Measure>(
-    isLess ? `profiles?${address.asked(["svc", "capture", "version", "value"])}` : undefined,
+    isLess ? `profiles?${address.asked(["svc", "capture", "version", "value", "budget"])}` : undefined,
   );
   if (!isLess || !left.answer || !all.answer) return null;
   const key = (row: Measure) => `${row.measure} ${row.source}`;

@@ -12,7 +12,7 @@ import { Popover } from "./popover";
 import { bound, boundNs, rangeText } from "./times";
 
 /** What of the address is the query, the same for all pages that share the bar. */
-export const SCOPE = ["q", "svc", "capture", "version", "from", "to"] as const;
+export const SCOPE = ["q", "svc", "capture", "version", "from", "to", "budget"] as const;
 
 /** The query of the address as the API takes it. */
 export function scopeOf(address: Address, more: Record<string, string> = {}): string {

@@ -30,8 +30,10 @@ export function told(message: string): Told {
 export function apart(about: string): { about: string; messages: string[] } {
   const parts = about.split(" · ");
   const isNotes = (part: string) => part.endsWith("lists them");
+  // The app says it above the page, with the way to read on.
+  const isPartial = (part: string) => /^made from .* captures$/.test(part);
   return {
-    about: parts.filter((part) => !isNotes(part)).join(" · "),
+    about: parts.filter((part) => !isNotes(part) && !isPartial(part)).join(" · "),
     messages: parts.filter(isNotes).flatMap((part) => part.split(/(?<=lists them); /)),
   };
 }

@@ -11,6 +11,7 @@ import { type Plain, say, startLanguage } from "../app/language";
 import { Login } from "../app/login";
 import { MemoryPage } from "../app/memory";
 import { Now } from "../app/now";
+import { ReadOn } from "../app/partial";
 import { ProfilesPage } from "../app/profiles";
 import { session } from "../app/session";
 import { SettingsPage } from "../app/settings";
@@ -62,6 +63,7 @@ function App() {
   return (
     <>
       <Top address={address} />
+      <ReadOn address={address} />
       {page()}
     </>
   );

@@ -12,11 +12,14 @@
 //! # Ok::<(), traceloom_analysis::query::QueryError>(())
 //! ```
 
+mod partial;
+
 use std::fmt;
 
 use crate::Dimension;
 use crate::calls::CallsAfter;
 use crate::filter::{Filter, FilterError, moment};
+pub use partial::PartialRead;
 
 /// Which calls, in which order, or in which shape of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +44,8 @@ pub struct Query {
     pub rows: usize,
     /// The place that an earlier page ended with, as [`crate::calls::CallsAfter`] has it (`after`).
     pub after: Option<String>,
+    /// Bytes of captures that are read at most, the newest first (`budget`); `None` for what whoever answers goes by.
+    pub budget: Option<u64>,
     /// What becomes of stacks and calls where a tree is asked for.
     pub shape: Shape,
 }
@@ -87,6 +92,7 @@ impl Default for Query {
             columns: Vec::new(),
             rows: Self::ROWS,
             after: None,
+            budget: None,
             shape: Shape::default(),
         }
     }
@@ -170,6 +176,12 @@ impl Query {
                     text.parse::<CallsAfter>().map_err(wrong)?;
                     query.after = Some(text.to_owned());
                 }
+                "budget" => {
+                    let bytes = text.parse().ok().filter(|&bytes| bytes > 0);
+                    let bytes =
+                        bytes.ok_or_else(|| wrong(format!("`{text}` is no number of bytes")))?;
+                    query.budget = Some(bytes);
+                }
                 "by" if text != "thread" && Dimension::of_word(text).is_none() => {
                     return Err(wrong(format!(
                         "`{text}` is none of method, line, class, package, library and thread"
@@ -230,9 +242,11 @@ impl Query {
         add("sort", self.sort.clone(), self.sort == plain.sort);
         add("cols", self.columns.join(","), self.columns.is_empty());
         add("n", self.rows.to_string(), self.rows == plain.rows);
+        let budget = self.budget.map(|bytes| bytes.to_string());
         let shape = &self.shape;
         for (name, text) in [
             ("after", &self.after),
+            ("budget", &budget),
             ("value", &shape.value),
             ("by", &shape.by),
             ("focus", &shape.focus),

@@ -17,6 +17,7 @@ fn what_is_read_is_what_is_written() {
         ("cols", "start,title"),
         ("n", "50"),
         ("after", "1:n2008000000"),
+        ("budget", "5368709120"),
         ("value", "cpu"),
         ("by", "package"),
         ("focus", "^com.acme"),
@@ -52,6 +53,8 @@ fn wrong_texts_say_which_and_why() {
         (vec![("n", "0")], "n"),
         (vec![("n", "10001")], "n"),
         (vec![("after", "behind")], "after"),
+        (vec![("budget", "0")], "budget"),
+        (vec![("budget", "5 GiB")], "budget"),
         (vec![("by", "colour")], "by"),
         (vec![("from", "2026-03-02"), ("to", "2026-03-01")], "to"),
         (

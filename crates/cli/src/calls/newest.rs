@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use traceloom_analysis::calls::{CallList, CallQuery, CallsAfter, Column, Sender};
+use traceloom_analysis::query::PartialRead;
 use traceloom_input::captures::{CaptureId, ChosenCaptures};
 
 use super::indexed::{CallIndexes, WantedChunks};
@@ -42,6 +43,8 @@ pub(super) struct ReadCaptures {
     pub(super) is_whole: bool,
     /// Bytes of indexes that were read.
     pub(super) index_bytes: u64,
+    /// What was read, where the budget left some out.
+    pub(super) partial: Option<PartialRead>,
 }
 
 /// How a look at the captures ended.
@@ -118,7 +121,7 @@ impl NewestFirst {
         let mut since = self.since(&mut indexes, query, ahead);
         loop {
             *list = CallList::new(query);
-            let read = match self.look(list, inputs, &mut indexes, (query, since))? {
+            let read = match self.look(list, inputs, &mut indexes, (options, query, since))? {
                 Look::Damaged(entry) => {
                     indexes.distrust(&entry);
                     since = since.and_then(|_| self.since(&mut indexes, query, ahead));
@@ -131,7 +134,7 @@ impl NewestFirst {
                 .is_some_and(|last| since.is_none_or(|since| since <= last));
             if read.is_whole || is_full || since.is_none() {
                 let n_rest = self.entries.len() - read.n_read;
-                if n_rest > 0 {
+                if n_rest > 0 && read.partial.is_none() {
                     let left = things(n_rest as u64, "older capture", "older captures");
                     message!("{left} not read: the calls listed are newer than all of them");
                 }
@@ -182,12 +185,13 @@ impl NewestFirst {
         list: &mut CallList<CallName>,
         inputs: &mut Inputs<'_>,
         indexes: &mut CallIndexes<'_>,
-        (query, since): (&CallQuery, Option<i64>),
+        (options, query, since): (&Options, &CallQuery, Option<i64>),
     ) -> anyhow::Result<Look> {
         let until = query.after.as_ref().and_then(CallsAfter::number);
         let wanted = WantedChunks::Newest { since, until };
         let mut rest = self.entries.as_slice();
         let (mut round, mut n_left_out) = (0, 0);
+        let mut room = BudgetRoom::new(options.budget, indexes.n_read());
         while let Some((next, later)) = rest.split_first() {
             let is_older = since.is_some_and(|since| next.last_start() < since);
             let together = if is_older {
@@ -199,6 +203,9 @@ impl NewestFirst {
                 break;
             }
             if indexes.of(next).is_some() {
+                if !room.has(indexes.n_read(), 0) {
+                    break;
+                }
                 match indexes.add(next, wanted, list, query) {
                     Ok(n_chunks) => n_left_out += n_chunks,
                     Err(_) => return Ok(Look::Damaged(*next)),
@@ -206,19 +213,82 @@ impl NewestFirst {
                 rest = later;
                 continue;
             }
+            let n_known = indexes.n_read();
             let unknown = rest.iter().take(together);
             let unknown = unknown.take_while(|entry| indexes.of(entry).is_none());
-            let (now, later) = rest.split_at(unknown.count());
+            let fits = unknown.take_while(|entry| room.takes(n_known, entry.n_bytes));
+            let (now, later) = rest.split_at(fits.count());
+            if now.is_empty() {
+                break;
+            }
             rest = later;
             round += 1;
             read_captures(&self.chosen, now, self.n_all == 1, list, inputs, query)?;
         }
         Ok(Look::Read(ReadCaptures {
+            partial: room.partial(&self.entries, rest),
             n_read: self.entries.len() - rest.len(),
             n_all: self.n_all,
             is_whole: rest.is_empty() && n_left_out == 0 && !self.leaves_out,
             index_bytes: 0,
         }))
+    }
+}
+
+/// What is left of the bytes that one look may read.
+struct BudgetRoom {
+    budget: Option<u64>,
+    /// Bytes of indexes that were read before.
+    n_before: u64,
+    /// Bytes of captures.
+    n_captures: u64,
+    is_begun: bool,
+    /// What was refused last needs so many bytes in all.
+    refused: Option<u64>,
+}
+
+impl BudgetRoom {
+    const fn new(budget: Option<u64>, n_before: u64) -> Self {
+        Self {
+            budget,
+            n_before,
+            n_captures: 0,
+            is_begun: false,
+            refused: None,
+        }
+    }
+
+    /// Returns true if there is room for so many more bytes, `n_indexes` of indexes being read; the first capture has room.
+    fn has(&mut self, n_indexes: u64, n_more: u64) -> bool {
+        let n_read = n_indexes.saturating_sub(self.n_before) + self.n_captures;
+        let needed = n_read.saturating_add(n_more);
+        let has_room = !self.is_begun || self.budget.is_none_or(|budget| needed <= budget);
+        self.is_begun = true;
+        self.refused = (!has_room).then_some(needed);
+        has_room
+    }
+
+    /// Takes the room for a capture, if there is so much.
+    fn takes(&mut self, n_indexes: u64, n_bytes: u64) -> bool {
+        let has_room = self.has(n_indexes, n_bytes);
+        if has_room {
+            self.n_captures = self.n_captures.saturating_add(n_bytes);
+        }
+        has_room
+    }
+
+    /// Returns what was read, if something was refused.
+    fn partial(&self, all: &[CatalogEntry], rest: &[CatalogEntry]) -> Option<PartialRead> {
+        let (needed, budget) = self.refused.filter(|_| !rest.is_empty()).zip(self.budget)?;
+        let sum = |entries: &[CatalogEntry]| -> u64 { entries.iter().map(|one| one.n_bytes).sum() };
+        Some(PartialRead {
+            read_bytes: sum(all) - sum(rest),
+            of_bytes: sum(all),
+            captures_read: all.len() - rest.len(),
+            captures: all.len(),
+            budget: Some(budget),
+            next_budget: Some(PartialRead::beyond(budget, needed)),
+        })
     }
 }
 

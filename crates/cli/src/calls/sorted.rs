@@ -1,6 +1,9 @@
 //! Calls of a data folder in any order, from the indexes of its captures where they have one.
 
+use std::cmp::Reverse;
+
 use traceloom_analysis::calls::{CallList, CallQuery};
+use traceloom_analysis::query::PartialRead;
 use traceloom_input::captures::ChosenCaptures;
 
 use super::indexed::{CallIndexes, WantedChunks};
@@ -8,6 +11,7 @@ use super::newest::read_captures;
 use super::{CallName, Options};
 use crate::catalog::{self, CatalogAt, CatalogEntry};
 use crate::inputs::Inputs;
+use traceloom_input::captures::call_index::CallIndex;
 
 /// Captures that are opened together at most.
 const MOST_TOGETHER: usize = 1024;
@@ -18,6 +22,10 @@ pub(super) struct SortedCaptures<'o> {
     entries: Vec<CatalogEntry>,
     indexes: CallIndexes<'o>,
     options: &'o Options,
+    /// The folder has one capture, whose calls are named without it.
+    is_single: bool,
+    /// What is read, where the budget leaves some out.
+    partial: Option<PartialRead>,
 }
 
 /// Returns the captures if some calls of one data folder are asked for, and one of its captures has an index.
@@ -28,7 +36,7 @@ pub(super) fn of<'o>(
     let [path] = options.read.paths.as_slice() else {
         return Ok(None);
     };
-    if query.limit.is_none() {
+    if query.limit.is_none() && options.budget.is_none() {
         return Ok(None);
     }
     let Some(CatalogAt {
@@ -39,18 +47,53 @@ pub(super) fn of<'o>(
     else {
         return Ok(None);
     };
+    let is_single = entries.len() == 1;
+    let mut indexes = CallIndexes::new(options, &chosen.folder, &senders, is_single)?;
+    entries.sort_by_key(|entry| Reverse((entry.until_ns, entry.id)));
+    let partial = options
+        .budget
+        .and_then(|budget| within(&mut entries, &mut indexes, budget));
     entries.sort_by_key(|entry| entry.id);
-    let mut indexes = CallIndexes::new(options, &chosen.folder, &senders, entries.len() == 1)?;
     let is_indexed = entries.iter().any(|entry| indexes.of(entry).is_some());
-    Ok(is_indexed.then_some(SortedCaptures {
+    Ok((is_indexed || partial.is_some()).then_some(SortedCaptures {
         chosen,
         entries,
         indexes,
         options,
+        is_single,
+        partial,
     }))
 }
 
+/// Keeps the first captures that a budget has room for, one at least: of an index its file counts.
+fn within(
+    entries: &mut Vec<CatalogEntry>,
+    indexes: &mut CallIndexes<'_>,
+    budget: u64,
+) -> Option<PartialRead> {
+    let costs = entries.iter().map(|entry| {
+        let index = indexes.of(entry).map(CallIndex::n_bytes);
+        index.unwrap_or(entry.n_bytes)
+    });
+    let costs: Vec<u64> = costs.collect();
+    let (n_read, partial) = PartialRead::of(&costs, budget);
+    let sum = |entries: &[CatalogEntry]| -> u64 { entries.iter().map(|entry| entry.n_bytes).sum() };
+    let of_bytes = sum(entries);
+    entries.truncate(n_read);
+    partial.map(|partial| PartialRead {
+        next_budget: partial.next_budget,
+        read_bytes: sum(entries),
+        of_bytes,
+        ..partial
+    })
+}
+
 impl SortedCaptures<'_> {
+    /// Returns what is read, where the budget leaves some captures out.
+    pub(super) const fn partial(&self) -> Option<PartialRead> {
+        self.partial
+    }
+
     /// Adds the calls to an empty list, and returns the bytes of indexes that were read.
     pub(super) fn add(
         mut self,
@@ -77,6 +120,7 @@ impl SortedCaptures<'_> {
             chosen,
             entries,
             indexes,
+            is_single,
             ..
         } = self;
         let mut rest = entries.as_slice();
@@ -95,7 +139,7 @@ impl SortedCaptures<'_> {
             let unknown = unknown.take_while(|entry| indexes.of(entry).is_none());
             let (now, later) = rest.split_at(unknown.count());
             rest = later;
-            read_captures(chosen, now, entries.len() == 1, list, inputs, query)?;
+            read_captures(chosen, now, *is_single, list, inputs, query)?;
         }
         Ok(None)
     }

@@ -46,6 +46,8 @@ export const EN = {
   "read.of": "Reading: {what}.",
   "read.stopped": "Not read: {what}.",
   "read.again": "Read it",
+  "read.part": "Read {read} of {of}: {newest} of {captures|capture|captures}, the newest.",
+  "read.on": "Read on",
   "told.folder": "the data folder",
   "told.notes": "The notes",
   "live.silent": "The collector does not answer; asking again.",

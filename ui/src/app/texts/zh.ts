@@ -47,6 +47,8 @@ export const ZH: Table = {
   "read.of": "正在读取：{what}。",
   "read.stopped": "未读取：{what}。",
   "read.again": "读取",
+  "read.part": "已读取 {of} 中的 {read}：{captures} 个采集中最新的 {newest} 个。",
+  "read.on": "继续读取",
   "told.folder": "数据目录",
   "told.notes": "查看说明",
   "live.silent": "收集器没有响应，正在重试。",

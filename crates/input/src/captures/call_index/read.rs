@@ -19,6 +19,7 @@ use crate::captures::{CaptureId, ContentHash, DataFolder};
 pub struct CallIndex {
     file: File,
     recordings: Vec<IndexedRecording>,
+    n_bytes: u64,
     n_read: AtomicU64,
 }
 
@@ -60,6 +61,7 @@ impl CallIndex {
         (!lacks).then(|| Self {
             file,
             recordings,
+            n_bytes,
             n_read: AtomicU64::new(n_read),
         })
     }
@@ -77,6 +79,12 @@ impl CallIndex {
     #[must_use]
     pub fn recordings(&self) -> &[IndexedRecording] {
         &self.recordings
+    }
+
+    /// Returns the bytes of its file.
+    #[must_use]
+    pub const fn n_bytes(&self) -> u64 {
+        self.n_bytes
     }
 
     /// Returns the bytes of its file that were read.

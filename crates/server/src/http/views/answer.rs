@@ -1,5 +1,6 @@
 //! Runs the command that answers a question, and passes on what it prints.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::pin::Pin;
 use std::process::Stdio;
@@ -7,14 +8,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::BytesMut;
 use hyper::body::Frame;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use traceloom_analysis::query::PartialRead;
 
 use super::problem;
 use crate::http::Http;
@@ -70,10 +72,31 @@ pub(super) async fn answered(
             return busy;
         }
     };
-    match form {
+    let partial = running.partial;
+    let mut response = match form {
         Representation::Rows => rows(running).await,
         Representation::Page => page(running).await,
         Representation::File(kind, name) => file(running, kind, &name).await,
+    };
+    let said = partial.and_then(|partial| as_json(&partial).to_string().parse().ok());
+    if let Some(said) = said {
+        response.headers_mut().insert(PARTIAL, said);
+    }
+    response
+}
+
+/// The header of an answer that was not made from all that is chosen.
+const PARTIAL: HeaderName = HeaderName::from_static("traceloom-partial");
+
+/// Returns the numbers of a partial answer as an object.
+fn as_json(partial: &PartialRead) -> Value {
+    json!(BTreeMap::from(partial.fields()))
+}
+
+/// Puts into an answer what it was made from, where that is not all.
+pub(super) fn put_partial(answer: &mut Value, partial: Option<&PartialRead>) {
+    if let (Some(answer), Some(partial)) = (answer.as_object_mut(), partial) {
+        answer.insert("partial".to_owned(), as_json(partial));
     }
 }
 
@@ -83,6 +106,8 @@ pub(in crate::http) struct PrintedAnswer {
     pub(in crate::http) lines: Vec<Bytes>,
     /// What was said on the way.
     pub(in crate::http) messages: Vec<String>,
+    /// What it was made from, where that is not all.
+    pub(in crate::http) partial: Option<PartialRead>,
 }
 
 /// Answers a question with lines that are kept in memory, at most `most` bytes of them.
@@ -110,9 +135,14 @@ pub(in crate::http) async fn lines(
             line.truncate(line.trim_ascii_end().len());
             lines.push(Bytes::from(line));
         }
+        let partial = running.partial;
         let (is_well, messages) = running.end().await;
         match is_well || !lines.is_empty() {
-            true => Ok(PrintedAnswer { lines, messages }),
+            true => Ok(PrintedAnswer {
+                lines,
+                messages,
+                partial,
+            }),
             false => Err(unanswered(&messages)),
         }
     };
@@ -127,6 +157,7 @@ struct RunningAnswer {
     child: Child,
     out: BufReader<ChildStdout>,
     said: tokio::task::JoinHandle<Vec<String>>,
+    partial: Option<PartialRead>,
     _turn: OwnedSemaphorePermit,
 }
 
@@ -150,7 +181,7 @@ async fn begun(http: &Http, question: &Question) -> Result<RunningAnswer, Respon
     };
     let turn = http.workers.0.clone().acquire_owned().await;
     let turn = turn.map_err(|error| failed(error.to_string()))?;
-    let command = (answers.0)(&http.data, question).map_err(|error| match error.kind() {
+    let answer = (answers.0)(&http.data, question).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
             let detail = json!({"detail": error.to_string()});
             problem(
@@ -161,7 +192,7 @@ async fn begun(http: &Http, question: &Question) -> Result<RunningAnswer, Respon
         }
         _ => failed(error.to_string()),
     })?;
-    let mut command = Command::from(command);
+    let mut command = Command::from(answer.command);
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -191,6 +222,7 @@ async fn begun(http: &Http, question: &Question) -> Result<RunningAnswer, Respon
         child,
         out: BufReader::new(out),
         said,
+        partial: answer.partial,
         _turn: turn,
     })
 }
@@ -213,11 +245,13 @@ async fn rows(running: RunningAnswer) -> Response {
     if !first.is_empty() {
         return streamed("application/json", |send| write_rows(running, first, send));
     }
+    let partial = running.partial;
     let (is_well, messages) = running.end().await;
     if !is_well {
         return unanswered(&messages);
     }
-    let nothing = json!({"rows": [], "messages": messages});
+    let mut nothing = json!({"rows": [], "messages": messages});
+    put_partial(&mut nothing, partial.as_ref());
     crate::http::answer(StatusCode::OK, &nothing)
 }
 
@@ -317,8 +351,11 @@ async fn write_rows(running: RunningAnswer, first: Vec<u8>, send: Sender) -> Opt
         line.clear();
         running.out.read_until(b'\n', &mut line).await.ok()?;
     }
+    let partial = running.partial;
     let (_, messages) = running.end().await;
-    let end = json!({"messages": messages}).to_string();
+    let mut end = json!({"messages": messages});
+    put_partial(&mut end, partial.as_ref());
+    let end = end.to_string();
     let end = format!("],{}\n", end.trim_start_matches('{'));
     send.send(Ok(end.into())).await.ok()
 }

@@ -9,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use serde_json::{Value, json};
 use traceloom_analysis::query::Query;
 
-use super::answer::{Representation, answered, lines};
+use super::answer::{Representation, answered, lines, put_partial};
 use super::asked::QueryPairs;
 use super::document::{Page, Problem, QueryParams, Rows};
 use super::kept::KeptList;
@@ -62,9 +62,11 @@ pub(super) async fn page(http: &Arc<Http>, query: &Query) -> Result<Bytes, Respo
     };
     let answer = lines(http, &Question::Calls(asked), MOST_KEPT).await?;
     let Some((end, rows)) = answer.lines.split_last() else {
-        return Ok(body(&[], None, &json!({}), &answer.messages));
+        let end = json!({"next": null, "counts": {}, "messages": answer.messages});
+        return Ok(body(&[], &end));
     };
-    let end: Value = serde_json::from_slice(end).unwrap_or_default();
+    let mut end: Value = serde_json::from_slice(end).unwrap_or_default();
+    put_partial(&mut end, answer.partial.as_ref());
     let list = KeptList::new(rows.to_vec(), end, answer.messages);
     let page = list.page(0, query.rows);
     if is_kept {
@@ -74,12 +76,7 @@ pub(super) async fn page(http: &Arc<Http>, query: &Query) -> Result<Bytes, Respo
 }
 
 /// Puts a page together.
-pub(super) fn body(
-    rows: &[Bytes],
-    next: Option<&str>,
-    counts: &Value,
-    messages: &[String],
-) -> Bytes {
+pub(super) fn body(rows: &[Bytes], end: &Value) -> Bytes {
     let mut body = BytesMut::from(&b"{\"rows\":["[..]);
     for (at, row) in rows.iter().enumerate() {
         if at > 0 {
@@ -87,7 +84,7 @@ pub(super) fn body(
         }
         body.extend_from_slice(row);
     }
-    let end = json!({"next": next, "counts": counts, "messages": messages}).to_string();
+    let end = end.to_string();
     body.extend_from_slice(b"],");
     body.extend_from_slice(end.trim_start_matches('{').as_bytes());
     body.extend_from_slice(b"\n");

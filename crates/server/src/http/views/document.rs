@@ -37,6 +37,9 @@ pub(super) struct QueryParams {
     n: Option<u32>,
     /// `next` of the page before.
     after: Option<String>,
+    /// Bytes of captures that are read at most, the newest first; unless said, as many as the collector is set to.
+    #[param(minimum = 1)]
+    budget: Option<u64>,
 }
 
 /// The shape of a tree.
@@ -74,6 +77,24 @@ pub(super) struct Rows {
     rows: Vec<Value>,
     /// What the command said on standard error.
     messages: Vec<String>,
+    /// There where not all that is chosen was read.
+    #[schema(required = false)]
+    partial: Option<Partial>,
+}
+
+/// What an answer was made from, where more is chosen than its budget has room for.
+#[derive(ToSchema)]
+pub(super) struct Partial {
+    /// Bytes of the captures that were read, the newest.
+    read_bytes: u64,
+    /// Bytes of all that are chosen.
+    of_bytes: u64,
+    captures_read: u64,
+    captures: u64,
+    /// The budget that was hit; null where there are too many captures to be named.
+    budget_bytes: Option<u64>,
+    /// A `budget` with which more is read.
+    next_budget_bytes: Option<u64>,
 }
 
 /// A page of calls.
@@ -87,6 +108,9 @@ pub(super) struct Page {
     counts: Value,
     /// What the command said on standard error.
     messages: Vec<String>,
+    /// There where not all that is chosen was read.
+    #[schema(required = false)]
+    partial: Option<Partial>,
 }
 
 /// Flame graphs in columns.
@@ -96,6 +120,9 @@ pub(super) struct Flame {
     graphs: Vec<FlameGraph>,
     /// What the command said on standard error.
     messages: Vec<String>,
+    /// There where not all that is chosen was read.
+    #[schema(required = false)]
+    partial: Option<Partial>,
 }
 
 /// A flame graph: frames depth first, one value of each in each column.
@@ -198,7 +225,16 @@ pub(super) struct TokenBody {
         session::begin,
         session::end,
     ),
-    components(schemas(Rows, Page, Flame, FlameGraph, Problem, SessionBody, CommandBody))
+    components(schemas(
+        Rows,
+        Partial,
+        Page,
+        Flame,
+        FlameGraph,
+        Problem,
+        SessionBody,
+        CommandBody
+    ))
 )]
 struct Document;
 

@@ -52,7 +52,11 @@ impl KeptList {
             "captures": self.end["captures"],
             "units": self.end["units"],
         });
-        body(rows, next.as_deref(), &counts, &self.messages)
+        let mut end = json!({"next": next, "counts": counts, "messages": self.messages});
+        if !self.end["partial"].is_null() {
+            end["partial"] = self.end["partial"].clone();
+        }
+        body(rows, &end)
     }
 
     /// Returns the number of the row behind a place that an earlier page ended with.

@@ -8,7 +8,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use traceloom_analysis::query::Query;
 
-use super::answer::{Representation, answered, lines};
+use super::answer::{Representation, answered, lines, put_partial};
 use super::asked::QueryPairs;
 use super::document::{Flame, Problem, QueryParams, Rows, ShapeParams};
 use super::problem;
@@ -118,7 +118,8 @@ pub(super) async fn flame(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery
             let trees = answer.lines.iter();
             let trees = trees.filter_map(|line| serde_json::from_slice(line).ok());
             let graphs: Vec<Value> = trees.map(|tree: Value| columns(&tree)).collect();
-            let body = json!({"graphs": graphs, "messages": answer.messages});
+            let mut body = json!({"graphs": graphs, "messages": answer.messages});
+            put_partial(&mut body, answer.partial.as_ref());
             crate::http::answer(StatusCode::OK, &body)
         }
     }
@@ -272,7 +273,8 @@ pub(super) async fn profiles(State(http): State<Arc<Http>>, RawQuery(raw): RawQu
                 Some(Value::Object(kept.into_iter().collect()))
             });
             let rows: Vec<Value> = rows.collect();
-            let body = json!({"rows": rows, "messages": answer.messages});
+            let mut body = json!({"rows": rows, "messages": answer.messages});
+            put_partial(&mut body, answer.partial.as_ref());
             crate::http::answer(StatusCode::OK, &body)
         }
     }
