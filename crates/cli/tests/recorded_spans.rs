@@ -108,6 +108,122 @@ fn a_layer_over_each_format_writes_spans_and_events() {
     }
 }
 
+/// Traces two tasks: spans that are entered on several threads, in turn, inside a span of another task, and beside each other.
+fn tasks() {
+    let first = tracing::info_span!("first", user = "ana", late = tracing::field::Empty);
+    let second = tracing::info_span!("second");
+    first.in_scope(|| tracing::info!("begun"));
+    second.in_scope(|| {
+        let within = tracing::info_span!(parent: &first, "within");
+        let beside = tracing::info_span!(parent: &first, "beside", n = 7);
+        within.in_scope(|| ());
+        drop(within);
+        drop(beside);
+    });
+    let dispatch = tracing::dispatcher::get_default(Clone::clone);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            tracing::dispatcher::with_default(&dispatch, || {
+                first.in_scope(|| {
+                    tracing::info_span!("elsewhere").in_scope(|| tracing::info!("deep"));
+                });
+                first.record("late", 1);
+            });
+        });
+    });
+}
+
+/// Returns depth and name of each span of a call, as deep in the call as it is; events are called `event`.
+fn tree(path: &str, id: &Value) -> Vec<(u64, String)> {
+    let call = stdout(&["call", "--json", path, id.as_str().expect("a text")]);
+    let call: Value = serde_json::from_str(&call).expect("JSON");
+    let spans = call["spans"].as_array().expect("a list");
+    let shown = spans.iter().map(|span| {
+        let name = span["function"].as_str().expect("a name");
+        let name = match name.contains("recorded_spans.rs") {
+            true => "event",
+            false => name.rsplit('.').next().unwrap_or(name),
+        };
+        (span["depth"].as_u64().expect("a number"), name.to_owned())
+    });
+    shown.collect()
+}
+
+#[test]
+fn a_layer_of_tasks_shows_spans_as_a_whole_whatever_threads_they_are_entered_on() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let outputs = outputs(scratch.path());
+    let [dump, tptp, chrome, perfetto] =
+        [0, 1, 2, 3].map(|at: usize| RecorderLayer::tasks(outputs[at].0.clone()));
+    let subscriber = tracing_subscriber::registry().with(dump).with(tptp);
+    let subscriber = subscriber.with(chrome).with(perfetto);
+    tracing::subscriber::with_default(subscriber, tasks);
+    for (recorder, path, has_attributes) in &outputs {
+        let report = recorder.close();
+        assert_eq!((report.written, report.dropped), (7, 0), "{path}");
+        check(path);
+        let trees = |row: &Value| tree(path, &row["id"]);
+        let rows = calls(path);
+        let mut found: Vec<_> = rows.iter().map(trees).collect();
+        found.sort();
+        let expected: [&[(u64, &str)]; 3] = [
+            &[(0, "beside")],
+            &[
+                (0, "first"),
+                (1, "event"),
+                (1, "within"),
+                (1, "elsewhere"),
+                (2, "event"),
+            ],
+            &[(0, "second")],
+        ];
+        let owned = |tree: &[(u64, &str)]| -> Vec<(u64, String)> {
+            let spans = tree.iter();
+            spans
+                .map(|&(depth, name)| (depth, name.to_owned()))
+                .collect()
+        };
+        assert_eq!(found, expected.map(owned), "{path}");
+        for row in rows.iter().filter(|_| *has_attributes) {
+            let attributes = &row["attributes"];
+            let value = |name: &str| attributes[name].to_string().replace('"', "");
+            let values = ["task", "parent", "user", "late", "n"].map(value);
+            let expected = match row["method"].as_str().expect("a name") {
+                "first" => ["1", "null", "ana", "1", "null"],
+                "second" => ["2", "null", "null", "null", "null"],
+                _ => ["1", "first", "null", "null", "7"],
+            };
+            assert_eq!(values, expected, "{row}");
+        }
+    }
+}
+
+#[test]
+fn tasks_beyond_the_tracks_are_dropped_and_counted() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("a.json");
+    let recorder = recorder(chrome::ChromeFile::create(&path).expect("a file"));
+    let layer = RecorderLayer::tasks(recorder.clone());
+    tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+        let open: Vec<_> = (0..1030).map(|_| tracing::info_span!("open")).collect();
+        drop(open);
+        // Tracks are used again.
+        for _ in 0..10 {
+            drop(tracing::info_span!("after"));
+        }
+    });
+    let report = recorder.close();
+    // One of what is written says what was dropped.
+    assert_eq!((report.written, report.dropped), (1024 + 10 + 1, 6));
+    let rows = calls(text(&path));
+    let count = |method: &str| rows.iter().filter(|row| row["method"] == method).count();
+    assert_eq!(
+        ["open", "after", "dropped events"].map(count),
+        [1024, 10, 1]
+    );
+    check(text(&path));
+}
+
 /// A value that traces when it is shown.
 struct Chatty;
 

@@ -234,6 +234,12 @@ impl ThreadRecorder {
         });
     }
 
+    /// Counts a call that is dropped.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn lose(&self, now: u64) {
+        self.buffer.lose(1, now);
+    }
+
     /// Ends a call. One that is not the innermost cuts those inside it in two: one part until then, one from then on.
     pub(crate) fn exit(&self, number: u64, end: u64) {
         let mut open = self.open.borrow_mut();

@@ -3,6 +3,7 @@
 mod calls;
 mod open;
 mod packets;
+mod tasks;
 mod threads;
 mod visit;
 
