@@ -132,6 +132,96 @@ fn a_dump_folder_is_read_back() {
     is_read_back(text(scratch.path()));
 }
 
+/// Records calls with statements, two of them alike, and pauses, one of which is told late; returns what became of them.
+fn pauses_and_statements(recorder: &Recorder) -> Report {
+    let pauses = recorder.pauses();
+    let main = recorder.thread("main");
+    for (n, sql) in ["SELECT 1", "SELECT 2", "SELECT 1"].into_iter().enumerate() {
+        let start = 100 * n as u64 * MS;
+        main.record(
+            QUERY,
+            start..start + 50 * MS,
+            &[("sql", sql.into()), ("user", "ana".into())],
+        );
+    }
+    for (start, end) in [(12, 15), (120, 320), (10, 11)] {
+        pauses.record(start * MS..end * MS);
+    }
+    drop((main, pauses));
+    recorder.close()
+}
+
+/// Compares pauses and statements, and what says them in the bytes, with what was recorded.
+fn are_read_back(path: &str) {
+    let shown = |row: &Value| {
+        (
+            row["suspended"].as_u64(),
+            row["attributes"]["user"].to_string(),
+        )
+    };
+    let mut rows = json_rows(&run(&["calls", "--json", path]));
+    rows.sort_by_key(|row| row["start"].as_u64());
+    let expected = [4, 30, 50].map(|ms| (Some(ms * MS), "\"ana\"".to_owned()));
+    assert_eq!(rows.iter().map(shown).collect::<Vec<_>>(), expected);
+    for (row, statement) in rows.iter().zip(["SELECT 1", "SELECT 2", "SELECT 1"]) {
+        let call = stdout(&["call", "--json", path, row["id"].as_str().expect("a text")]);
+        let call: Value = serde_json::from_str(&call).expect("JSON");
+        let attribute = &call["spans"][0]["attributes"][0];
+        assert_eq!(
+            (&attribute["name"], &attribute["value"]),
+            (&"sql".into(), &statement.into()),
+            "{call}"
+        );
+    }
+    let records = json_rows(&run(&["dump", "--json", path]));
+    let fields = |stream: &str, kind: &str, names: &[&str]| -> Vec<String> {
+        let is_of = |record: &&Value| {
+            record["kind"] == kind
+                && record["part"]
+                    .as_str()
+                    .is_some_and(|part| part.contains(stream))
+        };
+        let shown = records.iter().filter(is_of).map(|record| {
+            let values = names.iter().map(|&name| record[name].to_string());
+            values.collect::<Vec<_>>().join(" ")
+        });
+        shown.collect()
+    };
+    let pauses = fields("suspend", "pause", &["delta", "delay"]);
+    assert_eq!(pauses, ["15 3", "305 200", "-309 1"]);
+    // Each statement is there once.
+    assert_eq!(
+        fields("sql", "string", &["text"]),
+        ["\"SELECT 1\"", "\"SELECT 2\""]
+    );
+    assert!(run(&["check", path]).status.success());
+}
+
+#[test]
+fn a_dump_folder_has_pauses_and_statements_in_streams_of_their_own() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = cdt::DumpFolder::create(scratch.path(), "shop").expect("a folder");
+    let folder = folder.indexed(&["user"]).deduplicated(&["sql"]);
+    let report = pauses_and_statements(&recorder(folder));
+    assert_eq!((report.written, report.dropped, report.cut), (6, 0, 0));
+    are_read_back(text(scratch.path()));
+}
+
+#[test]
+fn pauses_are_calls_of_a_track_where_the_format_has_no_place_for_them() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let path = scratch.path().join("shop.json");
+    let report = pauses_and_statements(&recorder(
+        chrome::ChromeFile::create(&path).expect("a file"),
+    ));
+    assert_eq!((report.written, report.dropped, report.cut), (6, 0, 0));
+    let rows = json_rows(&run(&["calls", "--json", text(&path)]));
+    let pauses = rows.iter().filter(|row| row["method"] == "pause");
+    let mut lengths: Vec<_> = pauses.map(|row| row["duration"].as_u64()).collect();
+    lengths.sort();
+    assert_eq!(lengths, [1, 3, 200].map(|ms| Some(ms * MS)));
+}
+
 #[test]
 fn files_of_a_dump_folder_begin_anew_at_their_size() {
     let scratch = tempfile::tempdir().expect("a folder");
@@ -323,6 +413,19 @@ fn a_collector_of_cdt_stores_what_a_dump_folder_has() {
 }
 
 #[test]
+fn a_collector_of_cdt_stores_pauses_and_statements() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    let collector = Collector::start(&data, &[]);
+    let link = link(collector.address())
+        .indexed(&["user"])
+        .deduplicated(&["sql"]);
+    let report = pauses_and_statements(&recorder(link));
+    assert_eq!((report.written, report.dropped, report.cut), (6, 0, 0));
+    are_read_back(text(&data));
+}
+
+#[test]
 fn a_trace_on_a_connection_goes_on_in_files_of_their_own() {
     let scratch = tempfile::tempdir().expect("a folder");
     let data = scratch.path().join("data");
@@ -404,7 +507,7 @@ fn leave_without_acknowledging(listener: TcpListener) {
     let _ = connection.read(&mut piece).expect("an introduction");
     let version = 100_605_u64.to_be_bytes();
     connection.write_all(&version).expect("an answer");
-    for stream in 1..=5_u8 {
+    for stream in 1..=6_u8 {
         let _ = connection.read(&mut piece).expect("a request");
         let terms = [[stream; 16].as_slice(), &[0; 20]].concat();
         connection.write_all(&terms).expect("an answer");

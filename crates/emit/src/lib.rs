@@ -39,7 +39,7 @@ pub mod tptp;
 mod value;
 pub mod zorka;
 
-pub use calls::{CallGuard, Recorder, ThreadRecorder, TraceOutput};
+pub use calls::{CallGuard, PauseRecorder, Recorder, ThreadRecorder, TraceOutput};
 pub use engine::{DROPPED, Options, Report};
 #[cfg(feature = "tracing")]
 pub use layer::{RecorderLayer, TracingLayer};

@@ -128,7 +128,7 @@ fn open_streams(connection: &mut TcpStream) {
     connection
         .write_all(&100_605_u64.to_be_bytes())
         .expect("an answer");
-    for stream in 1..=5_u8 {
+    for stream in 1..=6_u8 {
         let n_bytes = connection.read(&mut piece).expect("a request");
         assert_eq!((n_bytes > 0, piece[0]), (true, 0x15));
         let terms = [[stream; 16].as_slice(), &[0; 20]].concat();

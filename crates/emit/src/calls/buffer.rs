@@ -17,6 +17,8 @@ pub struct CallBuffer {
     /// When it began to record, in nanoseconds since the trace began.
     pub since: u64,
     pub is_abandoned: AtomicBool,
+    /// Its calls are pauses of the process.
+    pub is_of_pauses: bool,
     contents: Mutex<BufferContents>,
 }
 
@@ -47,7 +49,16 @@ impl CallBuffer {
             name: name.into(),
             since,
             is_abandoned: AtomicBool::new(false),
+            is_of_pauses: false,
             contents: Mutex::new(contents),
+        }
+    }
+
+    /// Says that the calls are pauses of the process.
+    pub fn of_pauses(self) -> Self {
+        Self {
+            is_of_pauses: true,
+            ..self
         }
     }
 

@@ -5,6 +5,7 @@ pub(crate) mod bytes;
 pub(crate) mod event;
 pub(crate) mod method;
 pub(crate) mod names;
+mod pauses;
 pub(crate) mod put;
 mod recorder;
 mod spare;
@@ -15,6 +16,7 @@ mod thread;
 use std::sync::Arc;
 use std::time::Instant;
 
+pub use pauses::PauseRecorder;
 pub use recorder::Recorder;
 pub use thread::{CallGuard, ThreadRecorder};
 

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::buffer::CallBuffer;
+use super::pauses::PauseRecorder;
 use super::thread::ThreadRecorder;
 use super::{BoxedDrain, TraceOutput};
 use crate::engine::{Engine, Options, Report, SharedState};
@@ -55,6 +56,12 @@ impl Recorder {
     #[must_use]
     pub fn thread(&self, name: &str) -> ThreadRecorder {
         ThreadRecorder::new(self.state.clone(), name)
+    }
+
+    /// Begins the pauses of the process.
+    #[must_use]
+    pub fn pauses(&self) -> PauseRecorder {
+        PauseRecorder(ThreadRecorder::of_pauses(self.state.clone()))
     }
 
     /// Returns the nanoseconds since the trace began.

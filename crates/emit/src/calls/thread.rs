@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::buffer::{CallBuffer, Stored};
 use super::event::EXIT_SIZE;
+use super::pauses::PAUSES;
 use super::put;
 use super::recorder::RecorderState;
 use crate::value::Value;
@@ -63,10 +64,23 @@ const UNRECORDED: u64 = u64::MAX;
 
 impl ThreadRecorder {
     pub(super) fn new(recorder: Arc<RecorderState>, name: &str) -> Self {
+        Self::with(recorder, name, |buffer| buffer)
+    }
+
+    /// Begins what records pauses of the process.
+    pub(super) fn of_pauses(recorder: Arc<RecorderState>) -> Self {
+        Self::with(recorder, PAUSES, CallBuffer::of_pauses)
+    }
+
+    fn with(
+        recorder: Arc<RecorderState>,
+        name: &str,
+        made: impl FnOnce(CallBuffer) -> CallBuffer,
+    ) -> Self {
         let shared = &recorder.shared;
         let since = shared.clock.now();
-        let buffer =
-            shared.open_buffer(|id| CallBuffer::new(id, name, since, shared.options.buffer));
+        let new = |id| made(CallBuffer::new(id, name, since, shared.options.buffer));
+        let buffer = shared.open_buffer(new);
         Self {
             recorder,
             buffer,

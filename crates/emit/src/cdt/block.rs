@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::io::Write as _;
 use std::sync::Arc;
 
+use super::params::DeclaredParams;
 use super::primitives::{put_text, put_varint};
 use super::row::{OutermostCall, RowEncoder};
+use super::values::ValueTable;
 use crate::bounds::saturated_i32;
 use crate::calls::buffer::CallBuffer;
 use crate::calls::event::{CallEvent, CallEvents, FieldValue};
@@ -27,6 +29,8 @@ const FINISH: u8 = 3;
 
 const INLINE: u8 = 0;
 const INDEXED: u8 = 2;
+/// File and place in sql.
+const ELSEWHERE: u8 = 3;
 
 /// Encodes blocks and rows.
 pub struct BlockEncoder {
@@ -37,6 +41,9 @@ pub struct BlockEncoder {
     pub words: NameTable,
     /// Parameters that rows have a copy of.
     indexed: Vec<u32>,
+    /// Parameters whose values are in sql.
+    deduplicated: Vec<u32>,
+    pub values: ValueTable,
     threads: HashMap<u32, ThreadCalls>,
     row_encoder: RowEncoder,
     /// The block.
@@ -65,12 +72,17 @@ struct ThreadCalls {
 }
 
 impl BlockEncoder {
-    pub fn new(epoch: u64, indexed: &[String]) -> Self {
+    pub fn new(epoch: u64, params: &DeclaredParams) -> Self {
         let mut words = NameTable::new(&FIRST);
+        let mut numbers = |names: &[String]| -> Vec<u32> {
+            names.iter().map(|name| words.number(name).0).collect()
+        };
         Self {
             epoch,
             start: epoch / 1_000_000,
-            indexed: indexed.iter().map(|name| words.number(name).0).collect(),
+            indexed: numbers(&params.indexed),
+            deduplicated: numbers(&params.deduplicated),
+            values: ValueTable::default(),
             words,
             threads: HashMap::new(),
             row_encoder: RowEncoder::default(),
@@ -85,6 +97,7 @@ impl BlockEncoder {
     /// Learns that nobody knows what was encoded so far.
     pub fn begin_process(&mut self) {
         self.words.tell_again();
+        self.values.forget();
         for thread in self.threads.values_mut() {
             thread.is_new = true;
         }
@@ -232,21 +245,28 @@ impl BlockEncoder {
     fn tag(&mut self, thread: &mut ThreadCalls, word: u32, value: FieldValue<'_>) {
         self.put_event(TAG, thread.last);
         put_varint(&mut self.trace, word);
-        let is_indexed = self.indexed.contains(&word);
-        self.trace.push(if is_indexed { INDEXED } else { INLINE });
-        let from = self.trace.len();
-        match value {
-            FieldValue::Text(text) => put_text(&mut self.trace, text),
+        let text = match value {
+            FieldValue::Text(text) => text,
             number => {
                 self.text.clear();
                 // Nothing that is written into memory fails, and digits are a text.
                 let _ = write!(self.text, "{number}");
-                put_text(
-                    &mut self.trace,
-                    str::from_utf8(&self.text).unwrap_or_default(),
-                );
+                str::from_utf8(&self.text).unwrap_or_default()
             }
+        };
+        let is_indexed = self.indexed.contains(&word);
+        if !is_indexed
+            && self.deduplicated.contains(&word)
+            && let Some((file, place)) = self.values.place(text)
+        {
+            self.trace.push(ELSEWHERE);
+            put_varint(&mut self.trace, file);
+            put_varint(&mut self.trace, place);
+            return;
         }
+        self.trace.push(if is_indexed { INDEXED } else { INLINE });
+        let from = self.trace.len();
+        put_text(&mut self.trace, text);
         if is_indexed {
             thread.outermost.put_param(word, &self.trace[from..]);
         }

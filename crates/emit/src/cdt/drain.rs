@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::block::BlockEncoder;
-use super::primitives::{put_text, put_varint};
+use super::params::DeclaredParams;
+use super::pauses::PauseEncoder;
+use super::primitives::put_text;
 use super::streams::{DumpStream, StreamStore};
 use crate::calls::RecorderState;
 use crate::calls::buffer::CallBuffer;
@@ -15,9 +17,6 @@ use crate::engine::Drain;
 /// The beginning of a file of calls, with the version of its rows.
 const CALLS_MAGIC: u32 = 0xfffe_fdfc;
 const CALLS_VERSION: u32 = 4;
-const PARAMS_VERSION: u8 = 1;
-/// Where parameters that a program declares stand in displays.
-const ORDER: u32 = 100;
 
 /// Times in a file of trace count milliseconds from its start in 32 bits.
 const FARTHEST: u64 = 1 << 30;
@@ -28,8 +27,8 @@ pub struct DumpDrain<S> {
     state: RecorderState,
     store: S,
     encoder: BlockEncoder,
-    /// Names of parameters that rows have a copy of.
-    indexed: Vec<String>,
+    pause_encoder: PauseEncoder,
+    params: DeclaredParams,
     taken: TakenEvents,
     /// The record that is being made.
     record: Vec<u8>,
@@ -39,15 +38,16 @@ impl<S: StreamStore> DumpDrain<S> {
     pub fn boxed(
         state: RecorderState,
         store: S,
-        indexed: Vec<String>,
+        params: DeclaredParams,
     ) -> Box<dyn Drain<CallBuffer>> {
         let shared = &state.shared;
         Box::new(Self {
             taken: TakenEvents::new(shared.options.buffer),
-            encoder: BlockEncoder::new(shared.clock.epoch(), &indexed),
+            encoder: BlockEncoder::new(shared.clock.epoch(), &params),
+            pause_encoder: PauseEncoder::new(shared.clock.epoch()),
             state,
             store,
-            indexed,
+            params,
             record: Vec::new(),
         })
     }
@@ -55,18 +55,10 @@ impl<S: StreamStore> DumpDrain<S> {
     /// Begins all streams.
     fn begin(&mut self) {
         self.encoder.begin_process();
-        self.record.clear();
-        self.record.push(PARAMS_VERSION);
-        self.store.put(DumpStream::Params, &self.record);
-        for name in &self.indexed {
-            self.record.clear();
-            put_text(&mut self.record, name);
-            let (index, list) = (1, 0);
-            self.record.extend_from_slice(&[index, list]);
-            put_varint(&mut self.record, ORDER);
-            put_text(&mut self.record, "");
-            self.store.put(DumpStream::Params, &self.record);
+        for record in self.params.records() {
+            self.store.put(DumpStream::Params, &record);
         }
+        self.pause_encoder.begin(self.encoder.start);
         let start = self.encoder.start.to_be_bytes();
         self.store.put(DumpStream::Suspend, &start);
         self.tell_words();
@@ -108,6 +100,10 @@ impl<S: StreamStore> DumpDrain<S> {
             }
             self.begin_file(DumpStream::Trace);
         }
+        // A file of sql has no beginning of its own.
+        if self.store.is_full(DumpStream::Sql) && !self.store.rotate(DumpStream::Sql) {
+            return false;
+        }
         if self.store.is_full(DumpStream::Calls) {
             if !self.store.rotate(DumpStream::Calls) {
                 return false;
@@ -120,16 +116,30 @@ impl<S: StreamStore> DumpDrain<S> {
     /// Encodes the next block of the buffer that was taken.
     fn encode(&mut self, owner: &Arc<CallBuffer>) {
         let mut events = self.taken.events();
-        let trace = DumpStream::Trace;
+        let (sql, trace) = (DumpStream::Sql, DumpStream::Trace);
+        let values = &mut self.encoder.values;
+        values.begin_block(self.store.file(sql), self.store.size(sql));
         let place = (self.store.file(trace), self.store.size(trace));
         let n_ends = self.encoder.block(owner, &mut events, place);
         let n_left = events.0.len();
         self.taken.keep_last(n_left);
-        // A reader finds the names of what it reads.
+        // A reader finds the names and the values of what it reads.
         self.tell_words();
+        self.store.put(sql, &self.encoder.values.added);
         self.store.put(trace, &self.encoder.trace);
         self.store.put(DumpStream::Calls, &self.encoder.rows);
         self.store.owe(owner, n_ends);
+    }
+}
+
+impl<S: StreamStore> DumpDrain<S> {
+    /// Encodes the pauses of the buffer that was taken. Lost ones are counted, and have no place in the stream.
+    fn encode_pauses(&mut self, owner: &Arc<CallBuffer>) {
+        let store = &mut self.store;
+        let put = |record: &[u8]| store.put(DumpStream::Suspend, record);
+        let n_pauses = self.pause_encoder.encode(self.taken.events(), put);
+        self.taken.keep_last(0);
+        self.store.owe(owner, n_pauses);
     }
 }
 
@@ -150,6 +160,10 @@ impl<S: StreamStore> Drain<CallBuffer> for DumpDrain<S> {
             if self.taken.is_encoded() {
                 self.taken.clear();
                 return true;
+            }
+            if owner.is_of_pauses {
+                self.encode_pauses(&owner);
+                continue;
             }
             if !self.rotate(&owner) {
                 return false;

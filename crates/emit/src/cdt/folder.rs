@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::drain::DumpDrain;
+use super::params::DeclaredParams;
 use super::primitives::date;
 use super::streams::{DumpStream, StreamStore};
 use crate::calls::buffer::CallBuffer;
@@ -43,7 +44,7 @@ pub struct DumpFolder {
     path: PathBuf,
     files: [File; DumpStream::ALL.len()],
     rotate: u64,
-    indexed: Vec<String>,
+    params: DeclaredParams,
 }
 
 impl DumpFolder {
@@ -73,19 +74,20 @@ impl DumpFolder {
         for stream in DumpStream::ALL {
             fs::create_dir(path.join(stream.name()))?;
         }
-        let [dictionary, params, suspend, trace, calls] = DumpStream::ALL;
+        let [dictionary, params, suspend, sql, trace, calls] = DumpStream::ALL;
         let file = |stream| create(&path, stream, 1);
         Ok(Self {
             files: [
                 file(dictionary)?,
                 file(params)?,
                 file(suspend)?,
+                file(sql)?,
                 file(trace)?,
                 file(calls)?,
             ],
             path,
             rotate: ROTATE,
-            indexed: Vec::new(),
+            params: DeclaredParams::default(),
         })
     }
 
@@ -105,7 +107,14 @@ impl DumpFolder {
     /// Names attributes that are copied to the rows of calls, where readers filter by them.
     #[must_use]
     pub fn indexed(mut self, names: &[&str]) -> Self {
-        self.indexed = names.iter().map(|&name| name.to_owned()).collect();
+        self.params.indexed = names.iter().map(|&name| name.to_owned()).collect();
+        self
+    }
+
+    /// Names attributes whose values are written once for many calls, such as statements. Those that are [indexed](Self::indexed) are not.
+    #[must_use]
+    pub fn deduplicated(mut self, names: &[&str]) -> Self {
+        self.params.deduplicated = names.iter().map(|&name| name.to_owned()).collect();
         self
     }
 }
@@ -132,7 +141,7 @@ impl Drains for DumpFolder {
             is_begun: false,
             owed: Vec::new(),
         };
-        DumpDrain::boxed(state, store, self.indexed)
+        DumpDrain::boxed(state, store, self.params)
     }
 }
 

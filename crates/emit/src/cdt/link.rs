@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::conversation::{LinkAnswer, LinkConversation};
 use super::drain::DumpDrain;
+use super::params::DeclaredParams;
 use super::streams::{DumpStream, StreamStore};
 use crate::calls::buffer::CallBuffer;
 use crate::calls::bytes::Readiness;
@@ -43,7 +44,7 @@ pub struct CollectorLink {
     socket: TcpStream,
     labels: ProcessLabels,
     rotate: u64,
-    indexed: Vec<String>,
+    params: DeclaredParams,
 }
 
 /// Who the process is.
@@ -84,7 +85,7 @@ impl CollectorLink {
                 pod: pod.replace('_', "-"),
             },
             rotate: u64::MAX,
-            indexed: Vec::new(),
+            params: DeclaredParams::default(),
         })
     }
 
@@ -98,7 +99,14 @@ impl CollectorLink {
     /// Names attributes that are copied to the rows of calls, where readers filter by them.
     #[must_use]
     pub fn indexed(mut self, names: &[&str]) -> Self {
-        self.indexed = names.iter().map(|&name| name.to_owned()).collect();
+        self.params.indexed = names.iter().map(|&name| name.to_owned()).collect();
+        self
+    }
+
+    /// Names attributes whose values are written once for many calls, such as statements. Those that are [indexed](Self::indexed) are not.
+    #[must_use]
+    pub fn deduplicated(mut self, names: &[&str]) -> Self {
+        self.params.deduplicated = names.iter().map(|&name| name.to_owned()).collect();
         self
     }
 }
@@ -120,7 +128,7 @@ impl Drains for CollectorLink {
             last_flush: Instant::now(),
         };
         store.begin(self.socket);
-        DumpDrain::boxed(state, store, self.indexed)
+        DumpDrain::boxed(state, store, self.params)
     }
 }
 

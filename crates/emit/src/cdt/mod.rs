@@ -1,8 +1,9 @@
 //! Calls as the streams of CDT's agents: into a dump folder or to a collector.
 //!
 //! The trace has the beginnings and ends of all calls and their attributes, calls has a row for each outermost one, and the
-//! dictionary numbers names. A name may be a method as Java's agents spell them, `void shop.Orders.list() (orders.rs:12)
-//! [shop]`, or anything else.
+//! dictionary numbers names. Suspend has what [`PauseRecorder`](crate::PauseRecorder) records. Sql has the values of
+//! attributes that the program names, each once. A name may be a method as Java's agents spell them,
+//! `void shop.Orders.list() (orders.rs:12) [shop]`, or anything else.
 //!
 //! # Units and limits
 //!
@@ -16,9 +17,12 @@ mod drain;
 mod folder;
 mod link;
 mod link_stream;
+mod params;
+mod pauses;
 mod primitives;
 mod row;
 mod streams;
+mod values;
 
 pub use folder::DumpFolder;
 pub use link::CollectorLink;

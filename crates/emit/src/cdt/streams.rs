@@ -12,15 +12,17 @@ pub enum DumpStream {
     Dictionary,
     Params,
     Suspend,
+    Sql,
     Trace,
     Calls,
 }
 
 impl DumpStream {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Dictionary,
         Self::Params,
         Self::Suspend,
+        Self::Sql,
         Self::Trace,
         Self::Calls,
     ];
@@ -30,6 +32,7 @@ impl DumpStream {
             Self::Dictionary => "dictionary",
             Self::Params => "params",
             Self::Suspend => "suspend",
+            Self::Sql => "sql",
             Self::Trace => "trace",
             Self::Calls => "calls",
         }
