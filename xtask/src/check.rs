@@ -2,7 +2,7 @@
 
 use crate::cargo::{cargo, program, root, succeed, succeeds_within};
 use crate::instructions::{self, Comparison};
-use crate::{book, msrv, names, page, semver, tidy};
+use crate::{book, msrv, names, page, python, semver, tidy};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -97,6 +97,13 @@ const STEPS: &[CheckStep] = &[
         run: page_reads_files,
     },
     // Behind the tests, which build the program.
+    CheckStep {
+        name: "the wheel for Python",
+        run: || match python::missing() {
+            Some(reason) => Ok(CheckVerdict::Skipped(reason.to_owned())),
+            None => python::run().map(|()| CheckVerdict::Passed),
+        },
+    },
     CheckStep {
         name: "documents as a site",
         run: || match book::is_possible() {

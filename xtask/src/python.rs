@@ -1,9 +1,38 @@
 //! `cargo xtask python`: builds the wheel, installs it into a folder and compares what it reads with the program.
 
+use std::ffi::OsString;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
-use crate::cargo::{cargo, program, succeed, target};
+use crate::cargo::{cargo, program, succeed, succeeds_within, target};
+
+/// Where .ci/run installs pyarrow.
+const PACKAGES: &str = "TRACELOOM_PYTHON_PACKAGES";
+
+/// Returns what keeps the wheel from being built and compared.
+pub fn missing() -> Option<&'static str> {
+    let patience = Duration::from_secs(60);
+    if !succeeds_within(program("maturin").arg("--version"), patience) {
+        return Some("maturin is not installed");
+    }
+    let mut import = program("python3");
+    import.args(["-c", "import pyarrow"]);
+    let path = python_path(None);
+    if !path.is_ok_and(|path| succeeds_within(import.env("PYTHONPATH", path), patience)) {
+        return Some("python3 has no pyarrow");
+    }
+    None
+}
+
+/// Returns where Python looks for packages: in a folder before others.
+fn python_path(first: Option<&Path>) -> Result<OsString, String> {
+    let known = ["PYTHONPATH", PACKAGES].map(|name| std::env::var_os(name).unwrap_or_default());
+    let known = known.iter().flat_map(std::env::split_paths);
+    let all = first.map(Path::to_path_buf).into_iter().chain(known);
+    std::env::join_paths(all).map_err(|error| error.to_string())
+}
 
 /// Runs all of it; needs maturin, and python3 with pyarrow.
 ///
@@ -69,8 +98,5 @@ pub fn run() -> Result<(), String> {
         succeed(sample.args([format, "100000", "7"]).stdout(file))?;
         compare.arg(path);
     }
-    let paths = std::env::var_os("PYTHONPATH").unwrap_or_default();
-    let all = std::iter::once(packages).chain(std::env::split_paths(&paths));
-    let all = std::env::join_paths(all).map_err(|error| error.to_string())?;
-    succeed(compare.env("PYTHONPATH", all))
+    succeed(compare.env("PYTHONPATH", python_path(Some(&packages))?))
 }
