@@ -1,8 +1,9 @@
 //! `cargo xtask clients`: other people's agents and exporters, installed at pinned versions, send to the collector.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use crate::cargo::{cargo, program, root, succeed};
+use crate::cargo::{cargo, program, root, succeed, succeeds_within};
 
 /// Packages of PyPI with their versions; what they need comes with them.
 const PACKAGES: &[(&str, &str)] = &[
@@ -81,9 +82,16 @@ fn node_modules() -> Result<PathBuf, String> {
         let folder = modules.parent().unwrap_or(&modules);
         std::fs::create_dir_all(folder)
             .map_err(|error| format!("{}: {error}", folder.display()))?;
-        let mut npm = program("npm");
-        npm.args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"]);
-        succeed(npm.arg(folder).args(lacking()))?;
+        let npm = || {
+            let mut npm = program("npm");
+            npm.args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"]);
+            npm.arg(folder).args(lacking());
+            npm
+        };
+        // A transfer that stalls does not end by itself.
+        if !succeeds_within(&mut npm(), Duration::from_secs(180)) {
+            succeed(&mut npm())?;
+        }
     }
     match &*lacking() {
         [] => Ok(modules),
