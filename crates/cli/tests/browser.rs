@@ -108,6 +108,11 @@ fn app() {
 }
 
 #[test]
+fn agent() {
+    run("agent.mjs", &[]);
+}
+
+#[test]
 fn budget() {
     run("budget.mjs", &[SHOP]);
 }

@@ -203,6 +203,22 @@ async fn bind(name: &str, address: SocketAddr) -> Result<(TcpListener, SocketAdd
     Ok((socket, at))
 }
 
+/// A socket on which requests will be taken.
+struct BoundForRequests<'o> {
+    options: &'o HttpOptions,
+    version: http::Version,
+    socket: TcpListener,
+    address: SocketAddr,
+}
+
+impl BoundForRequests<'_> {
+    /// Returns the listener's name and its address as senders take it.
+    fn send_to(&self) -> (&'static str, String) {
+        let scheme = if self.options.tls { "https" } else { "http" };
+        (self.version.name(), format!("{scheme}://{}", self.address))
+    }
+}
+
 impl RunningCollector<'_> {
     async fn run(
         self,
@@ -216,7 +232,9 @@ impl RunningCollector<'_> {
         let (mut acceptors, mut arrivals) = Acceptors::new();
         let live_agents = Arc::<LiveAgents>::default();
         let send_to = self.listen_for_sessions(&live_agents, &mut acceptors, listening);
-        let send_to = send_to.await?;
+        let mut send_to = send_to.await?;
+        let bound = self.bind_for_requests().await?;
+        send_to.extend(bound.iter().map(BoundForRequests::send_to));
         let forwarder = self.forwarder(tell.clone())?;
         let http = Http {
             live_agents,
@@ -224,8 +242,7 @@ impl RunningCollector<'_> {
             send_to: send_to.into(),
             ..self.http(tokens, posts, stop)
         };
-        self.listen_for_requests(&http, &mut acceptors, listening)
-            .await?;
+        self.listen_for_requests(&http, bound, &mut acceptors, listening);
         let receiving = self.receive_beside(stop, listening)?;
         let mut pulling = self.pull(&http, stop, listening);
         if let Some(keys) = &self.keys {
@@ -345,31 +362,46 @@ impl RunningCollector<'_> {
         Ok(send_to)
     }
 
-    /// Opens the listeners of requests.
-    async fn listen_for_requests(
-        &self,
-        http: &Http,
-        acceptors: &mut Acceptors,
-        listening: &mut Say<'_>,
-    ) -> Result<(), Error> {
+    /// Opens the sockets of requests.
+    async fn bind_for_requests(&self) -> Result<Vec<BoundForRequests<'_>>, Error> {
         let sides = [
             (&self.options.http, http::Version::Http1),
             (&self.options.otlp_grpc, http::Version::Http2),
         ];
+        let mut bound = Vec::new();
         for (options, version) in sides {
             let Some(options) = options else { continue };
-            let name = version.name();
-            let (socket, address) = bind(name, options.address).await?;
+            let (socket, address) = bind(version.name(), options.address).await?;
+            bound.push(BoundForRequests {
+                options,
+                version,
+                socket,
+                address,
+            });
+        }
+        Ok(bound)
+    }
+
+    /// Takes requests from these sockets.
+    fn listen_for_requests(
+        &self,
+        http: &Http,
+        bound: Vec<BoundForRequests<'_>>,
+        acceptors: &mut Acceptors,
+        listening: &mut Say<'_>,
+    ) {
+        for side in bound {
+            let (options, version) = (side.options, side.version);
             let keys = self.keys.clone().filter(|_| options.tls);
-            listening(&version.settings(address, options.tls));
-            let http = Arc::new(self.listener(http, options, name, address));
+            listening(&version.settings(side.address, options.tls));
+            let http = Arc::new(self.listener(http, options, version.name(), side.address));
             let routes = match version {
                 http::Version::Http1 => http::routes(&http),
                 http::Version::Http2 => http::grpc_routes(&http),
             };
-            acceptors.accept(socket, Purpose::Requests(http, routes, version), keys);
+            let purpose = Purpose::Requests(http, routes, version);
+            acceptors.accept(side.socket, purpose, keys);
         }
-        Ok(())
     }
 
     /// Returns what the requests of every listener share.

@@ -22,6 +22,14 @@ export interface CaptureFacts {
   notes?: { info: number; warn: number; damage: number };
 }
 
+/** What an agent was asked to do. */
+export interface AgentCommand {
+  id: string;
+  command: string;
+  /** Null before the agent reports. */
+  succeeded: boolean | null;
+}
+
 /** What one sender sent over one connection. */
 export interface Capture {
   id: string;
@@ -37,6 +45,8 @@ export interface Capture {
   /** Null until it is sealed and decoded. */
   facts: CaptureFacts | null;
   parts: CapturePart[];
+  /** What its agent was asked to do. */
+  commands: AgentCommand[];
   doubts: string[];
 }
 

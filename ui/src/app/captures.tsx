@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { amount, grouped } from "../shared/amount";
 import { type Address, go } from "./address";
+import { AgentCommands } from "./agent";
 import type { Capture, Note } from "./api";
 import { Convert } from "./convert";
 import { Link, Said, useAnswer } from "./frame";
@@ -107,7 +108,8 @@ function Notes(props: { address: Address; part: string; notes: readonly Note[] }
   );
 }
 
-function Details({ capture, address }: { capture: Capture; address: Address }): JSX.Element {
+function Details(props: { capture: Capture; address: Address; changed: () => void }): JSX.Element {
+  const { capture, address } = props;
   const [round, setRound] = useState(0);
   const id = encodeURIComponent(capture.id);
   const again = round ? `?again=${round}` : "";
@@ -224,6 +226,7 @@ function Details({ capture, address }: { capture: Capture; address: Address }): 
           </tbody>
         </table>
       </section>
+      <AgentCommands capture={capture} changed={props.changed} />
       {chosen && notes.answer && <Notes address={address} part={short(chosen.path)} notes={ofPart} />}
       {chosen && (
         <Around
@@ -471,7 +474,14 @@ export function CapturesPage({ address }: { address: Address }): JSX.Element {
             <Sent sending={uploads.sending} />
           </div>
         </main>
-        {selected && <Details key={selected.id} capture={selected} address={address} />}
+        {selected && (
+          <Details
+            key={selected.id}
+            capture={selected}
+            address={address}
+            changed={() => setRound((round) => round + 1)}
+          />
+        )}
       </div>
     </div>
   );

@@ -56,20 +56,25 @@ function ways(
 ): { name: string; what: string; listener: Listener; commands: string[] }[] {
   const origin = location.origin;
   const all = listeners.map((listener) => {
-    const commands = listener.send_to ? [`traceloom send FILE --to ${listener.send_to}`] : [];
-    if (listener.name === "cdt" && listener.send_to) {
-      const { hostname, port } = new URL(listener.send_to.replace(/^\w+:/, "http:"));
-      commands.unshift(`export REMOTE_DUMP_HOST=${hostname} REMOTE_DUMP_PORT_PLAIN=${port}`);
-    }
-    if (listener.name === "http") {
+    const { name, send_to: to } = listener;
+    const commands: string[] = [];
+    if (name === "http") {
       commands.push(
         `traceloom push FILE --to ${origin}`,
         `export OTEL_EXPORTER_OTLP_ENDPOINT=${origin} OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf`,
       );
+    } else if (name === "otlp-grpc" && to) {
+      commands.push(`export OTEL_EXPORTER_OTLP_ENDPOINT=${to} OTEL_EXPORTER_OTLP_PROTOCOL=grpc`);
+    } else if (to) {
+      commands.push(`traceloom send FILE --to ${to}`);
+    }
+    if (name === "cdt" && to) {
+      const { hostname, port } = new URL(to.replace(/^\w+:/, "http:"));
+      commands.unshift(`export REMOTE_DUMP_HOST=${hostname} REMOTE_DUMP_PORT_PLAIN=${port}`);
     }
     return {
-      name: listener.name,
-      what: known(`listener.${listener.name.replace("_", "-")}`) ?? listener.name,
+      name,
+      what: known(`listener.${name.replace("_", "-")}`) ?? name,
       listener,
       commands,
     };

@@ -53,11 +53,14 @@ function Listeners({ settings, address }: { settings: Settings; address: Address
         <tbody>
           {LISTENERS.map(([setting, name]) => {
             const value = String(settings.settings[setting] ?? "off");
+            // Port 0 is one that the system chose.
+            const taken = answer?.rows.find((one) => one.name.replace("_", "-") === setting)?.send_to;
+            const shown = value.endsWith(":0") && taken ? taken.replace(/^\w+:\/\//, "") : value;
             return (
               <tr key={setting}>
                 <td class="s">{say(name)}</td>
                 <td class="x">
-                  <Fixed>{value === "off" ? say("settings.off") : value}</Fixed>
+                  <Fixed>{value === "off" ? say("settings.off") : shown}</Fixed>
                 </td>
               </tr>
             );

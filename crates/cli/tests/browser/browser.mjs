@@ -27,7 +27,7 @@ export const json = (...args) => traceloom(...args).trim().split('\n').map((line
 /** Starts a collector over a new data folder, works with it, and stops it. */
 export async function serve(work, ...flags) {
   const data = file('data');
-  const off = ['--heph', 'off', '--heph-udp', 'off', '--tptp', 'off', '--otlp-grpc', 'off'];
+  const off = ['--heph', '--heph-udp', '--tptp', '--otlp-grpc'].filter((listener) => !flags.includes(listener)).flatMap((listener) => [listener, 'off']);
   const server = spawn(TRACELOOM_BINARY, ['serve', '--data', data, '--cdt', '127.0.0.1:0', '--http', '127.0.0.1:0', ...off, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
   try {
     const lines = createInterface({ input: server.stdout })[Symbol.asyncIterator]();
