@@ -2,8 +2,6 @@
 
 use std::sync::OnceLock;
 
-use traceloom_model::bounds::saturated_u16;
-
 use crate::DescriptionError;
 
 /// Described once for a process: readers of all threads see the same.
@@ -355,10 +353,7 @@ pub(super) fn written(
     }
     for value in values {
         if let DescribedValue::Text(bytes) | DescribedValue::Bytes(bytes) = value {
-            if bytes.len() > usize::from(u16::MAX) {
-                return None;
-            }
-            out.extend_from_slice(&saturated_u16(bytes.len()).to_be_bytes());
+            out.extend_from_slice(&u16::try_from(bytes.len()).ok()?.to_be_bytes());
         }
         if !encoding.put(*value, &mut out) {
             return None;
