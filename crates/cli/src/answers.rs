@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use traceloom_analysis::query::{PartialRead, Query};
@@ -15,6 +15,7 @@ use traceloom_server::{AnsweringCommand, Page, PartOf, ProcessedContent, Questio
 
 use crate::catalog::{self, CatalogEntry};
 use crate::numbers::size;
+use crate::own_program::own_program;
 
 /// Bytes that an argument may have: Linux refuses more than 128 KiB.
 const LONGEST_ARGUMENT: usize = 100 << 10;
@@ -38,7 +39,7 @@ pub(crate) fn command(
     question: &Question,
 ) -> io::Result<AnsweringCommand> {
     let mut line = CommandLine {
-        command: Command::new(program()?),
+        command: Command::new(own_program()?),
         data,
         rules,
         partial: None,
@@ -124,15 +125,6 @@ pub(crate) fn command(
         command: line.command,
         partial: line.partial,
     })
-}
-
-/// Returns this program, by a name that stays true when another version takes the place of its file.
-pub(crate) fn program() -> io::Result<PathBuf> {
-    const OWN: &str = "/proc/self/exe";
-    match Path::new(OWN).exists() {
-        true => Ok(OWN.into()),
-        false => std::env::current_exe(),
-    }
 }
 
 /// A command of this program about a data folder, in the making.

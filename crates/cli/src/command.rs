@@ -71,19 +71,26 @@ pub(crate) enum Command {
     /// Write several recordings as one, on one clock.
     Merge(Declared<crate::merge::Options>),
     /// Collect what agents send, and lose nothing that was acknowledged.
+    #[cfg(unix)]
     Serve(Declared<crate::serve::Options>),
     /// Send a recording to a collector as its agents would.
+    #[cfg(unix)]
     Send(Declared<crate::send::Options>),
     /// Have a TPTP agent send its data to a collector: start, pause, resume, end.
+    #[cfg(unix)]
     Attach(Declared<crate::attach::Options>),
     /// Send files to a collector as they are.
+    #[cfg(unix)]
     Push(Declared<crate::push::Options>),
     /// Have the agent of an open connection write a heap dump, a thread dump or a list of its threads.
+    #[cfg(unix)]
     #[command(name = "command")]
     Diagnose(Declared<crate::agent_command::Options>),
     /// Make, list and revoke tokens of a collector's HTTP side.
+    #[cfg(unix)]
     Token(Declared<crate::token::Options>),
     /// List what a collector received: who sent it, when, how much.
+    #[cfg(unix)]
     Captures(Declared<crate::captures::Options>),
     /// Write a capture's streams as the agent sent them.
     Export(Declared<crate::export::Options>),
@@ -134,6 +141,7 @@ impl Args {
             Some(Command::Flame(options)) => crate::flame::run(&options),
             Some(Command::Report(options)) => crate::report::run(&options),
             Some(Command::Timeline(options)) => crate::timeline::run(&options),
+            #[cfg(unix)]
             Some(Command::Serve(options)) => {
                 let file = options.config.as_deref();
                 let with_file = file.map(crate::serve_config::read::<Self>).transpose()?;
@@ -142,11 +150,17 @@ impl Args {
                     _ => crate::serve::run(&options),
                 }
             }
+            #[cfg(unix)]
             Some(Command::Send(options)) => crate::send::run(&options),
+            #[cfg(unix)]
             Some(Command::Attach(options)) => crate::attach::run(&options),
+            #[cfg(unix)]
             Some(Command::Push(options)) => crate::push::run(&options),
+            #[cfg(unix)]
             Some(Command::Diagnose(options)) => crate::agent_command::run(&options),
+            #[cfg(unix)]
             Some(Command::Token(options)) => crate::token::run(&options),
+            #[cfg(unix)]
             Some(Command::Captures(options)) => crate::captures::run(&options),
             Some(Command::Export(options)) => crate::export::run(&options),
             Some(Command::Log(options)) => crate::log::run(&options),

@@ -124,7 +124,7 @@ fn made(folder: &Path, format: Option<&str>, file: &str) -> Result<PathBuf, Stri
 
 /// Runs this program; fails with what it said last.
 fn traceloom(arguments: &[&str]) -> Result<(), String> {
-    let program = crate::answers::program().map_err(|error| error.to_string())?;
+    let program = crate::own_program::own_program().map_err(|error| error.to_string())?;
     let run = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())

@@ -1,20 +1,19 @@
 //! `traceloom`: one binary for every format. A subcommand is a file; this one only chooses.
 
 #![deny(clippy::print_stderr, clippy::print_stdout)]
+#![cfg_attr(
+    not(unix),
+    allow(dead_code, reason = "what only the collector's commands call")
+)]
 
-mod acknowledged;
-mod agent_command;
-mod answers;
 mod args;
 mod asked;
-mod attach;
 mod attribute_json;
 mod beside;
 mod bug;
 mod call;
 mod calls;
 mod capture_facts;
-mod captures;
 mod catalog;
 mod categories;
 mod check;
@@ -23,7 +22,6 @@ mod command;
 mod completions;
 mod convert;
 mod declared;
-mod demo;
 mod diff;
 mod dimension;
 mod dump;
@@ -53,25 +51,15 @@ mod open;
 mod outcome;
 mod output_file;
 mod over_time;
+mod own_program;
 mod percentiles;
 mod pick;
-mod play;
-mod push;
 mod read_plan;
 mod report;
 mod resolve;
 mod rewrite;
 mod rules;
 mod select;
-mod send;
-mod send_posts;
-mod send_zorka;
-mod sendable;
-mod serve;
-mod serve_config;
-mod serve_points;
-mod serve_pull;
-mod serve_views;
 mod slice;
 mod streams;
 mod style;
@@ -79,13 +67,51 @@ mod table;
 mod table_flags;
 mod timeline;
 mod timing;
-mod tls_flags;
-mod token;
 mod top;
 mod tree;
 mod trees;
 mod usage;
 mod values;
+
+// The collector and what speaks with it stand on calls that only Unix has.
+#[cfg(unix)]
+mod acknowledged;
+#[cfg(unix)]
+mod agent_command;
+#[cfg(unix)]
+mod answers;
+#[cfg(unix)]
+mod attach;
+#[cfg(unix)]
+mod captures;
+#[cfg(unix)]
+mod demo;
+#[cfg(unix)]
+mod play;
+#[cfg(unix)]
+mod push;
+#[cfg(unix)]
+mod send;
+#[cfg(unix)]
+mod send_posts;
+#[cfg(unix)]
+mod send_zorka;
+#[cfg(unix)]
+mod sendable;
+#[cfg(unix)]
+mod serve;
+#[cfg(unix)]
+mod serve_config;
+#[cfg(unix)]
+mod serve_points;
+#[cfg(unix)]
+mod serve_pull;
+#[cfg(unix)]
+mod serve_views;
+#[cfg(unix)]
+mod tls_flags;
+#[cfg(unix)]
+mod token;
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -2,13 +2,13 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use traceloom_formats::{Chunk, Error as FormatError, Pull};
+use traceloom_log::disk::{PlacedFile as _, is_same_file};
 
 use crate::Error;
 
@@ -189,7 +189,7 @@ impl Growing {
     fn is_replaced(&self) -> io::Result<bool> {
         let own = self.file.metadata()?;
         match fs::metadata(&self.path) {
-            Ok(other) => Ok((own.dev(), own.ino()) != (other.dev(), other.ino())),
+            Ok(other) => Ok(!is_same_file(&own, &other)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }

@@ -2,10 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use traceloom_log::disk::PlacedFile as _;
 use traceloom_model::bounds::in_memory;
 use traceloom_model::{Limit, Limits};
 

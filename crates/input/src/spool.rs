@@ -2,9 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+use traceloom_log::disk::PlacedFile as _;
 use traceloom_model::bounds::{in_memory, subslice};
 
 use crate::captures::CapturedBytes;

@@ -3,10 +3,15 @@
 mod local;
 #[cfg(any(test, feature = "simulated"))]
 mod simulated;
+mod system;
 
 pub use local::Local;
 #[cfg(any(test, feature = "simulated"))]
 pub use simulated::{DiskFault, Simulated, Survivors};
+pub use system::{
+    PlacedFile, folders_for_owner_alone, for_owner_alone, is_same_file, keep_others_out,
+    sync_folder,
+};
 
 use std::io;
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::folder::Folder;
 use super::tools::Call;
-use crate::answers::program;
+use crate::own_program::own_program;
 
 /// Bytes of an answer at most.
 const ANSWER: u64 = 256 << 10;
@@ -52,7 +52,7 @@ fn answer(
         return Err("cancelled".to_owned());
     }
     let unable = |error: io::Error| format!("traceloom cannot be run: {error}");
-    let mut command = Command::new(program().map_err(unable)?);
+    let mut command = Command::new(own_program().map_err(unable)?);
     command.args(line).current_dir(folder.path());
     command.stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());

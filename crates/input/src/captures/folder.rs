@@ -2,11 +2,12 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use traceloom_log::disk::{Disk, Local};
+use traceloom_log::disk::{
+    Disk, Local, folders_for_owner_alone, for_owner_alone, keep_others_out, sync_folder,
+};
 use traceloom_log::{ErrorKind, Position, Recovered, Snapshot};
 
 use super::{CaptureId, Manifests};
@@ -67,10 +68,6 @@ impl CaptureDisks {
 #[derive(Clone, Debug)]
 pub struct ReaderLease(#[expect(dead_code, reason = "it is held")] Arc<File>);
 
-fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
-}
-
 /// Held while a collector uses a folder, while readers are kept out, or while a file is changed.
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "it is held")] File);
@@ -112,7 +109,7 @@ impl DataFolder {
     pub fn create(path: &Path) -> Result<Self, Error> {
         let io = |error| Error::io(path, error);
         let mut builder = fs::DirBuilder::new();
-        builder.recursive(true).mode(0o700);
+        folders_for_owner_alone(builder.recursive(true));
         builder.create(path).map_err(io)?;
         if !Self::is_at(path) {
             let mut entries = fs::read_dir(path).map_err(io)?;
@@ -123,7 +120,7 @@ impl DataFolder {
                 ));
             }
         }
-        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(io)?;
+        keep_others_out(path).map_err(io)?;
         let mut is_new = false;
         for name in [LOG, CHUNKS, MANIFESTS, REQUESTS] {
             is_new |= !path.join(name).is_dir();
@@ -240,8 +237,8 @@ impl DataFolder {
     pub fn lock_changes(&self, name: &str) -> Result<Lock, Error> {
         let path = self.path.join(format!("{name}.lock"));
         let mut options = fs::OpenOptions::new();
-        options.write(true).create(true).truncate(false).mode(0o600);
-        let file = options.open(&path);
+        options.write(true).create(true).truncate(false);
+        let file = for_owner_alone(&mut options).open(&path);
         let locked = file.and_then(|file| file.lock().map(|()| Lock(file)));
         locked.map_err(|error| Error::io(&path, error))
     }

@@ -7,7 +7,6 @@ mod writer;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::os::fd::AsFd;
 use std::path::{Component, Path, PathBuf};
 
 use traceloom_formats::{Error as FormatError, Output};
@@ -246,7 +245,11 @@ pub struct Stdout(Option<BufWriter<File>>);
 
 /// Returns standard output as a file: the library's own looks for the ends of lines in all that is written.
 fn stdout() -> io::Result<File> {
-    Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
+    #[cfg(unix)]
+    let owned = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
+    #[cfg(windows)]
+    let owned = std::os::windows::io::AsHandle::as_handle(&io::stdout()).try_clone_to_owned()?;
+    Ok(File::from(owned))
 }
 
 impl Output for Stdout {

@@ -1,11 +1,9 @@
 use std::fs;
 use std::io;
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::Advice;
-
+use super::system::{self, PlacedFile as _};
 use super::{Disk, File};
 
 /// A folder of the machine. Files are readable by their owner alone.
@@ -45,7 +43,8 @@ impl Disk for Local {
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn File>> {
         let mut options = fs::OpenOptions::new();
-        options.read(true).append(true).create_new(true).mode(0o600);
+        options.read(true).append(true).create_new(true);
+        system::for_owner_alone(&mut options);
         let file = options.open(self.folder.join(name))?;
         Ok(Arc::new(LocalFile { file }))
     }
@@ -91,7 +90,7 @@ impl Disk for Local {
     }
 
     fn sync_folder(&self) -> io::Result<()> {
-        fs::File::open(&self.folder)?.sync_all()
+        system::sync_folder(&self.folder)
     }
 }
 
@@ -108,7 +107,8 @@ impl File for LocalFile {
     fn begin_writing(&self) {
         // Linux begins to write whatever part of a file is said not to be needed in memory. Where a system does not, a
         // sync does it all.
-        let _ = rustix::fs::fadvise(&self.file, 0, None, Advice::DontNeed);
+        #[cfg(unix)]
+        let _ = rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::DontNeed);
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -2,10 +2,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::{HashSet, HashSetExt as _};
+use traceloom_log::disk::PlacedFile as _;
 use traceloom_model::{
     BATCH_ROWS, Definitions, EventBatch, EventRow, Flow, Sink, SpanBatch, StringId, Text,
 };
