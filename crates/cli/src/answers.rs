@@ -220,9 +220,9 @@ impl CommandLine<'_> {
     }
 
     fn flame_json(&mut self, query: &Query) -> io::Result<&mut Self> {
-        self.convert("flamegraph-json")
-            .words(["-o", "-"])
+        self.words(["flame", "-o", "-", "--json"])
             .flag_of("value", query.shape.value.as_ref())
+            .flag_of("dimension", query.shape.by.as_ref())
             .chosen(query)
     }
 

@@ -39,6 +39,9 @@ pub(crate) struct Options {
     /// With `-o -`: write HTML to standard output.
     #[arg(long, requires = "output")]
     html: bool,
+    /// With `-o -`: write Datakit's flame graph to standard output.
+    #[arg(long, requires = "output", conflicts_with = "html")]
+    json: bool,
     #[command(flatten)]
     drawn: OutputFileFlags,
     /// Callers at the bottom.
@@ -58,11 +61,8 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
-    if let Some(output) = options
-        .output
-        .as_ref()
-        .filter(|name| name.ends_with(".json"))
-    {
+    let is_json = |name: &&String| name.ends_with(".json") || (options.json && *name == "-");
+    if let Some(output) = options.output.as_ref().filter(is_json) {
         return json(options, output);
     }
     if !options.graph.is_plain() {
@@ -151,9 +151,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 /// pictures' trees do not.
 fn json(options: &Options, output: &str) -> anyhow::Result<Outcome> {
     let tree = &options.tree;
-    let plain = tree.frames.is_empty() && tree.adjust.is_empty();
+    let plain = tree.frames.is_empty() && tree.adjust.is_empty() && !options.upwards;
     if !plain || tree.lanes || !(options.sandwich.is_empty() && options.groups.is_empty()) {
-        let reason = "flame graph JSON holds every frame: --focus, --ignore, --hide, --async, --adjust, --by, --callers-of, --callees-of and --usages are for .svg and .html";
+        let reason = "flame graph JSON holds every frame: --focus, --ignore, --hide, --async, --adjust, --by, --upwards, --callers-of, --callees-of and --usages are for .svg and .html";
         return Err(Usage(reason.to_owned()).into());
     }
     let pick = Pick {
@@ -161,6 +161,7 @@ fn json(options: &Options, output: &str) -> anyhow::Result<Outcome> {
         methods: tree.read.methods.clone(),
         time: tree.read.time.clone(),
         value: tree.value.clone(),
+        calls_without_samples: true,
         ..Pick::default()
     };
     convert::run(&convert::Options::graph(

@@ -33,6 +33,9 @@ pub(crate) struct Pick {
     /// Tell spans as samples: own time and calls by stack.
     #[arg(long)]
     pub(crate) as_samples: bool,
+    /// Calls are told as samples where there are no samples.
+    #[arg(skip)]
+    pub(crate) calls_without_samples: bool,
     /// With --as-samples, spans of async tracks and lanes count too.
     #[arg(long = "async", requires = "as_samples")]
     pub(crate) lanes: bool,
@@ -69,6 +72,8 @@ pub(crate) enum Tell {
     Plain,
     Spans,
     Samples,
+    /// Calls as samples where there are no samples.
+    SamplesOrCalls,
 }
 
 fn fraction(text: &str) -> Result<Fraction, String> {
@@ -103,6 +108,8 @@ impl Pick {
             Tell::Spans
         } else if self.as_samples {
             Tell::Samples
+        } else if self.calls_without_samples {
+            Tell::SamplesOrCalls
         } else {
             Tell::Plain
         }
@@ -120,7 +127,7 @@ impl Pick {
             Tell::Samples if !target.holds.holds(Feature::Samples) => {
                 "--as-samples: {} holds no samples"
             }
-            Tell::Plain | Tell::Spans | Tell::Samples => return Ok(()),
+            Tell::Plain | Tell::Spans | Tell::Samples | Tell::SamplesOrCalls => return Ok(()),
         };
         Err(Usage(missing.replace("{}", target.name)).into())
     }

@@ -5,6 +5,7 @@ mod collected;
 use collected::http::ask;
 use collected::{Collector, SHOP, eventually, json_lines, run, stdout, text};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
@@ -163,6 +164,52 @@ fn answers_are_what_commands_print() {
 }
 
 #[test]
+fn a_flame_graph_as_json_has_every_dimension_of_its_frames() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let (collector, address) = collected_shop(&data);
+    let profile = folder.path().join("profile.pprof");
+    let bytes = traceloom_samples::bytes("pprof", 7, 20_000);
+    std::fs::write(&profile, bytes).expect("a file");
+    stdout(&["push", text(&profile), "--to", &collector.http]);
+    for (capture, dimensions) in [
+        (
+            "1-1",
+            &["", "method", "package", "class", "thread", "library"][..],
+        ),
+        ("1-2", &["", "method", "line", "package", "library"]),
+    ] {
+        let chosen = format!("{}#{capture}", text(&data));
+        let mut graphs = BTreeSet::new();
+        for dimension in dimensions {
+            let written = folder.path().join(format!("{capture}{dimension}.json"));
+            let mut line = vec!["flame", "-o", text(&written)];
+            let by = format!("--dimension={dimension}");
+            let path = match *dimension {
+                "" => format!("/api/v1/flame.json?capture={capture}"),
+                _ => {
+                    line.push(&by);
+                    format!("/api/v1/flame.json?capture={capture}&by={dimension}")
+                }
+            };
+            line.push(&chosen);
+            let run = run(&line);
+            let (status, _, body) = asked(&address, &path, "");
+            assert_eq!(
+                (status, run.status.success()),
+                (200, true),
+                "{path}: {body}"
+            );
+            let file = std::fs::read_to_string(&written).expect("a graph");
+            assert_eq!(body.trim_end(), file.trim_end(), "{path}");
+            graphs.insert(file);
+        }
+        // Methods are the usual dimension.
+        assert_eq!(graphs.len(), dimensions.len() - 1, "{capture}");
+    }
+}
+
+#[test]
 fn what_cannot_be_answered_says_why() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
@@ -176,6 +223,12 @@ fn what_cannot_be_answered_says_why() {
         ("/api/v1/captures/x", 404, "no id of a capture"),
         ("/api/v1/calls/zz?capture=1-1", 422, "no call id"),
         ("/view/heap", 404, "there is no such page"),
+        (
+            "/api/v1/flame.json?focus=x",
+            400,
+            "the whole graph is written",
+        ),
+        ("/api/v1/flame.json?by=line", 422, "no frame has a line"),
     ] {
         let (found, head, body) = asked(&address, path, "");
         assert_eq!(found, status, "{path}: {body}");

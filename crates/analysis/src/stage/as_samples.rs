@@ -23,6 +23,9 @@ use crate::symbol::function_of_key;
 pub struct AsSamples<'s> {
     to: &'s mut (dyn Sink + Send),
     lanes: bool,
+    /// Samples that pass stand for everything: calls are told only where there are none.
+    is_fallback: bool,
+    n_samples: u64,
     order: Order,
     arena: Arena,
     pieces: SpanFeed,
@@ -42,7 +45,8 @@ type Grounds = BTreeMap<TrackId, u32>;
 pub struct ToldSpans {
     /// Spans that samples tell of.
     pub told: u64,
-    /// Spans of async tracks and lanes, left out: their time passed beside that of their thread.
+    /// Spans that were left out: of async tracks and lanes, whose time passed beside that of their thread, or all where samples
+    /// stand for everything.
     pub left: u64,
 }
 
@@ -61,6 +65,8 @@ impl<'s> AsSamples<'s> {
         Self {
             to,
             lanes,
+            is_fallback: false,
+            n_samples: 0,
             order: Order::default(),
             arena: Arena::new(),
             pieces: SpanFeed::new(lanes, false),
@@ -72,8 +78,27 @@ impl<'s> AsSamples<'s> {
         }
     }
 
+    /// Passes on to `to`, and tells calls only where no samples pass.
+    pub fn where_none_are(to: &'s mut (dyn Sink + Send)) -> Self {
+        Self {
+            is_fallback: true,
+            ..Self::new(to, false)
+        }
+    }
+
+    /// Returns how many samples passed.
+    pub const fn n_samples(&self) -> u64 {
+        self.n_samples
+    }
+
     /// Pushes the samples.
     pub fn finish(mut self) -> ToldSpans {
+        if self.is_fallback && self.n_samples > 0 {
+            return ToldSpans {
+                told: 0,
+                left: self.done.told + self.done.left,
+            };
+        }
         let grounds = &mut self.grounds;
         let mut ground = |arena: &mut Arena, track| ground(arena, grounds, track);
         self.pieces.finish(&mut self.arena, false, &mut ground);
@@ -181,7 +206,7 @@ impl Stage for AsSamples<'_> {
             // Steps would do, but what samples lose of spans is counted on the way here.
             wants: Wants::Spans,
             // Sums of the same spans would stand beside their samples.
-            derived_samples: false,
+            derived_samples: self.is_fallback && self.to.asks().derived_samples,
             ..self.to.asks()
         }
     }
@@ -191,6 +216,10 @@ impl Stage for AsSamples<'_> {
             Batch::Spans(spans) => {
                 self.spans(&spans);
                 Flow::Continue(())
+            }
+            Batch::Samples(samples) => {
+                self.n_samples += samples.len() as u64;
+                self.to.samples(samples)
             }
             // What steps say, spans say too.
             Batch::Steps(_) => Flow::Continue(()),

@@ -254,6 +254,44 @@ fn spans_as_samples_keep_own_time_and_calls() {
 }
 
 #[test]
+fn samples_that_are_there_stand_for_the_spans_beside_them() {
+    for (is_sampled, wanted) in [
+        (false, ToldSpans { told: 4, left: 0 }),
+        (true, ToldSpans { told: 0, left: 4 }),
+    ] {
+        let mut told = Recording::default();
+        let mut samples = AsSamples::where_none_are(&mut told);
+        let mut tables = Tables::new();
+        let name = tables.string("main");
+        let track = tables.track(Track::thread(name));
+        let cpu = tables.value_type(ValueType::sum(name, Unit::Nanoseconds));
+        let profile = tables.profile(Profile {
+            value_types: vec![cpu],
+            ..Profile::default()
+        });
+        let batch = spans(&mut tables, track);
+        let _ = samples.define(tables.take_definitions());
+        let _ = Sink::spans(&mut samples, batch);
+        if is_sampled {
+            let mut batch = SampleBatch::new(profile, 1);
+            batch.push(&SampleRow {
+                stack: None,
+                values: &[7],
+                time: None,
+                track: None,
+                span: None,
+                labels: &[],
+            });
+            let _ = Sink::samples(&mut samples, batch);
+        }
+        assert_eq!(samples.n_samples(), u64::from(is_sampled));
+        assert_eq!(samples.finish(), wanted);
+        let rows = told.samples.iter().map(SampleBatch::len).sum::<usize>();
+        assert_eq!(rows, if is_sampled { 1 } else { 4 });
+    }
+}
+
+#[test]
 fn spans_beside_their_thread_become_samples_on_request() {
     for (lanes, wanted) in [
         (false, ToldSpans { told: 0, left: 4 }),

@@ -64,8 +64,11 @@ impl RecordingFeed<'_> {
                 told.add(held.passed());
                 Ok(notes)
             }
-            Tell::Samples => {
-                let mut samples = AsSamples::new(to, self.job.pick.lanes);
+            tell @ (Tell::Samples | Tell::SamplesOrCalls) => {
+                let mut samples = match tell {
+                    Tell::SamplesOrCalls => AsSamples::where_none_are(to),
+                    _ => AsSamples::new(to, self.job.pick.lanes),
+                };
                 // Times of spans are gone, which is what was asked for.
                 let holds = holds.without(&OF_SPANS).with(&[
                     Feature::Spans,
@@ -74,10 +77,15 @@ impl RecordingFeed<'_> {
                     Feature::SubMicrosecond,
                 ]);
                 let notes = self.read(&mut samples, holds, losses, &mut told.values)?;
+                told.samples += samples.n_samples();
+                let beside = match (tell, samples.n_samples()) {
+                    (Tell::Samples, _) => "of async tracks, which --async counts",
+                    (_, 0) => "of async tracks",
+                    _ => "",
+                };
                 let spans = samples.finish();
                 told.spans += spans.told;
                 losses.merge(changed("spans", "as samples", spans.told));
-                let beside = "of async tracks, which --async counts";
                 losses.merge(lost("spans", beside, spans.left));
                 Ok(notes)
             }
@@ -195,7 +203,7 @@ impl RowCounts {
                 _ => "",
             };
             let mut values = self.values.clone();
-            if tell == Tell::Samples && self.spans > 0 {
+            if matches!(tell, Tell::Samples | Tell::SamplesOrCalls) && self.spans > 0 {
                 values.take_spans(value);
             }
             values.check_with(value, instead)?;
@@ -225,7 +233,7 @@ impl RowCounts {
             Tell::Samples if self.spans == 0 => {
                 anyhow::bail!("{inputs}: there are no spans to tell as samples")
             }
-            Tell::Plain | Tell::Spans | Tell::Samples => Ok(()),
+            Tell::Plain | Tell::Spans | Tell::Samples | Tell::SamplesOrCalls => Ok(()),
         }
     }
 }

@@ -155,17 +155,36 @@ fn columns(tree: &Value) -> Value {
     })
 }
 
-/// A flame graph as JSON, with the method, line, package, class and thread of every frame.
+/// A flame graph as JSON, with the method, line, package, class and thread of every frame; `by` says what frames stand for.
+///
+/// Of the shape it takes `value` and `by`: the others are refused.
 #[utoipa::path(
     get, path = "/api/v1/flame.json", tag = "profiles", params(QueryParams, ShapeParams),
     responses(
-        (status = 200, description = "As `convert --to flamegraph-json` writes it", body = Value),
+        (status = 200, description = "As `flame --json --dimension BY` writes it", body = Value),
         (status = "4XX", description = "Why there is no answer", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn flame_json(State(http): State<Arc<Http>>, RawQuery(raw): RawQuery) -> Response {
     let form = Representation::File("application/json", "flame.json".to_owned());
-    of_query(&http, raw.as_deref(), form, Question::FlameJson).await
+    let query = match QueryPairs::of(raw.as_deref()).query() {
+        Ok(query) => query,
+        Err(problem) => return *problem,
+    };
+    let shape = &query.shape;
+    let refused = [
+        ("focus", shape.focus.is_some()),
+        ("ignore", shape.ignore.is_some()),
+        ("hide", shape.hide.is_some()),
+        ("up", shape.upwards),
+        ("base", shape.is_compared()),
+    ];
+    if let Some((parameter, _)) = refused.into_iter().find(|(_, is_said)| *is_said) {
+        let detail = "the whole graph is written; /api/v1/flame takes this";
+        let detail = json!({"parameter": parameter, "detail": detail});
+        return problem(StatusCode::BAD_REQUEST, "the query cannot be read", &detail);
+    }
+    answered(&http, &Question::FlameJson(query), form).await
 }
 
 /// A flame graph as a picture.
