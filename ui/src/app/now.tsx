@@ -16,7 +16,7 @@ import { Spark } from "./spark";
 import { ago, iso } from "./times";
 import { Drop, Sent, useUploads } from "./upload";
 
-/** Bytes that are read for the numbers of calls without being asked. */
+/** Bytes of captures, the newest, that are read for the numbers of calls unless the address says otherwise. */
 const AT_ONCE = 256 << 20;
 /** Bytes up to which what comes first is read again as more of it comes. */
 const FIRST = 16 << 20;
@@ -177,10 +177,11 @@ function Doubts({ captures }: { captures: readonly Capture[] }): JSX.Element | n
   );
 }
 
-/** A service; what its calls came to is asked where `isAsked`. */
-function ServiceRow({ service, isAsked }: { service: Service; isAsked: boolean }): JSX.Element {
+/** A service; what its calls came to is asked where there is a budget for it. */
+function ServiceRow({ service, budget }: { service: Service; budget: string | undefined }): JSX.Element {
   const query = service.service ? `svc=${encodeURIComponent(service.service)}` : "";
-  const { answer } = useAnswer<Overview>(isAsked && query ? `calls/overview?${query}` : undefined);
+  const isAsked = budget !== undefined && query !== "";
+  const { answer } = useAnswer<Overview>(isAsked ? `calls/overview?${query}&${budget}` : undefined);
   const [calls] = answer?.rows ?? [];
   return (
     <tr>
@@ -204,7 +205,8 @@ function ServiceRow({ service, isAsked }: { service: Service; isAsked: boolean }
   );
 }
 
-function Services({ services, isSmall }: { services: readonly Service[]; isSmall: boolean }): JSX.Element {
+function Services(props: { services: readonly Service[]; budget: string | undefined }): JSX.Element {
+  const { services, budget } = props;
   const namespaces = [...new Set(services.map(({ namespace }) => namespace))].sort();
   const busiest = [...services].sort((a, b) => (b.last_ns ?? 0) - (a.last_ns ?? 0)).slice(0, MOST_ASKED);
   return (
@@ -237,7 +239,11 @@ function Services({ services, isSmall }: { services: readonly Service[]; isSmall
             {services
               .filter((service) => service.namespace === namespace)
               .map((service) => (
-                <ServiceRow key={service.service} service={service} isAsked={isSmall && busiest.includes(service)} />
+                <ServiceRow
+                  key={service.service}
+                  service={service}
+                  budget={busiest.includes(service) ? budget : undefined}
+                />
               ))}
           </tbody>
         ))}
@@ -358,10 +364,9 @@ export function Now({ address }: { address: Address }): JSX.Element {
   const [isFirst, setFirst] = useState(false);
   const list = services.answer?.rows ?? [];
   const bytes = list.reduce((sum, service) => sum + service.bytes, 0);
-  const [isAsked, setAsked] = useState(false);
-  const isWanted = services.answer !== undefined && list.length > 0 && (bytes <= AT_ONCE || isAsked);
+  const isWanted = services.answer !== undefined && list.length > 0;
   // While it is live, what needs every call read stays as it was.
-  const budget = address.asked(["budget"]);
+  const budget = address.asked(["budget"], bytes > AT_ONCE ? { budget: String(AT_ONCE) } : {});
   const once = isWanted ? `round=${isLive && !isFirst ? 0 : round}&${budget}` : undefined;
   const overview = useAnswer<Overview>(once && `calls/overview?${once}`);
   const groups = useAnswer<Group>(overview.answer && once && `calls/groups?by=title-shape&n=${ENTRIES}&${once}`);
@@ -457,17 +462,9 @@ export function Now({ address }: { address: Address }): JSX.Element {
           ))}
         </div>
       )}
-      {!isWanted && list.length > 0 && (
-        <p class="note plain">
-          {say("now.read", { size: amount("bytes", bytes) })}{" "}
-          <button type="button" class="btn" onClick={() => setAsked(true)}>
-            {say("now.read.do")}
-          </button>
-        </p>
-      )}
       <div class="columns">
         <div>
-          <Services services={list} isSmall={Boolean(slowest.answer)} />
+          <Services services={list} budget={slowest.answer && budget} />
           <Entries groups={groups.answer?.rows ?? []} all={all} />
         </div>
         <div>

@@ -1,14 +1,19 @@
-/* Ctrl K: pages, services, queries that were asked, calls by their id. And `?`: the keys. */
+/* Ctrl K: pages, services, functions, queries that were asked, calls by their id. And `?`: the keys. */
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { go } from "./address";
-import { EVERY, type Service } from "./api";
+import { Address, go } from "./address";
+import { type Answer, EVERY, read, type Service } from "./api";
 import { type NamedFilter, ownFilters } from "./filters";
 import { useAnswer, useRead } from "./frame";
 import { type Plain, say } from "./language";
+import { SCOPE, scopeOf } from "./scope";
 
 const QUERIES = "traceloom.queries";
 const MOST = 10;
+/** How long nobody types before functions are asked for, in milliseconds. */
+const PAUSE = 250;
+/** Bytes of captures whose functions are looked through: the newest that the page shows. */
+const LOOKED = 256 * 2 ** 20;
 
 /** Filters that were asked last, the newest first. */
 export function queries(): string[] {
@@ -30,7 +35,7 @@ export function remember(query: string): void {
 /** Somewhere to go. */
 export interface Place {
   name: string;
-  kind: "page" | "call" | "trace" | "capture" | "service" | "filter" | "query" | "find";
+  kind: "page" | "call" | "trace" | "capture" | "service" | "function" | "filter" | "query" | "find";
   to: string;
 }
 
@@ -53,6 +58,7 @@ export function places(
   services: readonly string[],
   asked: readonly string[],
   filters: readonly NamedFilter[] = [],
+  functions: readonly string[] = [],
 ): Place[] {
   const text = words.trim();
   const found: Place[] = [];
@@ -70,11 +76,41 @@ export function places(
       to: `/calls?q=${encodeURIComponent(q)}`,
     })),
     ...asked.map((q) => ({ name: q, kind: "query" as const, to: `/calls?q=${encodeURIComponent(q)}` })),
+    ...functions.map((name) => ({ name, kind: "function" as const, to: drawn(name) })),
   ];
   const wanted = text.toLowerCase().split(/\s+/);
   found.push(...all.filter(({ name }) => wanted.every((word) => name.toLowerCase().includes(word))));
   if (text && !found.length) found.push({ name: text, kind: "find", to: `/calls?q=${encodeURIComponent(text)}` });
   return found.slice(0, 14);
+}
+
+/** The flame graph in which a function is marked: of what the page shows now. */
+function drawn(name: string): string {
+  const scope = Address.now().asked(SCOPE);
+  return `/profiles${scope && `?${scope}`}#${new URLSearchParams({ s: name })}`;
+}
+
+/** Functions of what the page shows, the busiest first; none before two letters are typed. */
+function useFunctions(words: string): string[] {
+  const [names, setNames] = useState<string[]>();
+  const asking = useRef<AbortController>();
+  const isAsked = words.trim().length > 1;
+  useEffect(() => {
+    if (!isAsked || asking.current) return;
+    const timer = setTimeout(() => {
+      const control = new AbortController();
+      asking.current = control;
+      const question = `functions?${scopeOf(Address.now(), { n: "10000", budget: String(LOOKED) })}`;
+      read<Answer<{ functions: { function: string }[] }>>(question, control.signal).then(
+        ({ rows }) => setNames([...new Set(rows.flatMap(({ functions }) => functions.map((one) => one.function)))]),
+        // The other places are there without them.
+        () => undefined,
+      );
+    }, PAUSE);
+    return () => clearTimeout(timer);
+  }, [words]);
+  useEffect(() => () => asking.current?.abort(), []);
+  return isAsked ? (names ?? []) : [];
 }
 
 /** The palette. */
@@ -85,7 +121,8 @@ export function Palette({ close }: { close: () => void }): JSX.Element {
   const { answer } = useAnswer<Service>("services");
   const { answer: settings } = useRead<{ shown: { filters: NamedFilter[] } }>("settings");
   const names = [...new Set((answer?.rows ?? []).map(({ service }) => service))].filter(Boolean);
-  const list = places(words, names, queries(), [...(settings?.shown.filters ?? []), ...ownFilters()]);
+  const filters = [...(settings?.shown.filters ?? []), ...ownFilters()];
+  const list = places(words, names, queries(), filters, useFunctions(words));
   useEffect(() => {
     if (!dialog.current?.open) dialog.current?.showModal();
   }, []);
@@ -93,6 +130,9 @@ export function Palette({ close }: { close: () => void }): JSX.Element {
     if (!place) return;
     close();
     if (isApart) open(place.to, "_blank", "noopener");
+    else if (place.kind === "function" && place.to.startsWith(`${location.pathname}${location.search}#`))
+      // The same page: what is searched in it changes.
+      location.hash = place.to.slice(place.to.indexOf("#"));
     else go(place.to);
   };
   const key = (event: KeyboardEvent) => {

@@ -115,14 +115,24 @@ await serve(async ({ cdt, origin, data }) => {
     const [call] = json('calls', data, '--json', '--sort=-duration');
     await go(`${call.capture.id}:${call.capture.call}`, call.capture.call);
     await page.getByRole('heading', { level: 1, name: call.title }).waitFor();
-    await page.keyboard.press('Control+k');
-    await page.getByRole('dialog', { name: 'Go to' }).waitFor();
-    await accessible(page, 'Palette');
-    await page.keyboard.press('Escape');
     await page.goBack();
     await page.waitForURL(/svc=shop/);
     await page.goForward();
     await page.waitForURL(/\/call\//);
+    // A function of what the page shows: the flame graph in which it is marked.
+    await page.goto(`${origin}/calls?svc=shop`);
+    const [{ functions: [{ function: busiest }] }] = json('top', data, '--json', '-n=1');
+    await go(busiest.slice(-12), busiest);
+    await page.waitForURL((url) => url.pathname === '/profiles' && url.searchParams.get('svc') === 'shop');
+    assert.equal(new URLSearchParams(new URL(page.url()).hash.slice(1)).get('s'), busiest);
+    await page.locator('.fetched[aria-busy=false]').waitFor();
+    assert.equal(await page.locator('.fetched input[type=search], .fetched .field input').first().inputValue(), busiest);
+    await page.goBack();
+    await page.waitForURL(/\/calls\?svc=shop/);
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog', { name: 'Go to' }).waitFor();
+    await accessible(page, 'Palette');
+    await page.keyboard.press('Escape');
 
     // Keys.
     await page.locator('body').press('?');

@@ -100,7 +100,7 @@ export const EN = {
   "filter.word": "word",
 
   // Where to go, and the keys.
-  "palette.what": "page, service, query, CAPTURE:CALL, trace",
+  "palette.what": "page, service, function, query, CAPTURE:CALL, trace",
   "palette.places": "Places",
   "palette.slowest": "Slowest calls",
   "palette.failed": "Failed calls",
@@ -109,6 +109,7 @@ export const EN = {
   "palette.trace": "trace",
   "palette.capture": "capture",
   "palette.service": "service",
+  "palette.function": "function",
   "palette.filter": "filter",
   "palette.query": "query",
   "palette.find": "find in calls",
@@ -187,8 +188,6 @@ export const EN = {
   "now.sent": "{services|service|services} sent {captures|capture|captures}",
   "now.took": "took {duration}",
   "now.over": "{calls|call|calls} over 1 s",
-  "now.read": "For the numbers of calls, {size} are read.",
-  "now.read.do": "Read them",
   "now.median": "median",
   "now.p95": "95th percentile",
   "now.p95.short": "p95",

@@ -101,7 +101,7 @@ export const ZH: Table = {
   "filter.word": "关键字",
 
   // Where to go, and the keys.
-  "palette.what": "页面、服务、查询、CAPTURE:CALL、链路",
+  "palette.what": "页面、服务、函数、查询、CAPTURE:CALL、链路",
   "palette.places": "去处",
   "palette.slowest": "最慢的调用",
   "palette.failed": "失败的调用",
@@ -110,6 +110,7 @@ export const ZH: Table = {
   "palette.trace": "链路",
   "palette.capture": "采集",
   "palette.service": "服务",
+  "palette.function": "函数",
   "palette.filter": "过滤条件",
   "palette.query": "查询",
   "palette.find": "在调用中查找",
@@ -187,8 +188,6 @@ export const ZH: Table = {
   "now.sent": "{services} 个服务发送了 {captures} 个采集",
   "now.took": "耗时 {duration}",
   "now.over": "{calls} 次调用超过 1 s",
-  "now.read": "统计调用需要读取 {size}。",
-  "now.read.do": "读取",
   "now.median": "中位数",
   "now.p95": "第 95 百分位",
   "now.p95.short": "p95",
