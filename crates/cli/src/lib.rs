@@ -3,7 +3,7 @@
 //! A program that uses the library leaves the program's own dependencies out:
 //!
 //! ```toml
-//! traceloom = { version = "0.2", default-features = false, features = ["files"] }
+//! traceloom = { version = "0.2", default-features = false, features = ["dialects", "files"] }
 //! ```
 //!
 //! [`open`] takes a path, [`from_bytes`] takes bytes in memory; both give [`TraceSource`]s, one for each recording. A

@@ -22,6 +22,7 @@ mod grow;
 mod guance;
 mod lower;
 mod raise;
+#[cfg(feature = "datakit")]
 mod rewrite;
 mod tree;
 mod write;
@@ -32,6 +33,7 @@ use crate::text::json::{Document, JsonLayout, JsonReader, Kind};
 use crate::{Confidence, Format, Probe};
 
 pub use raise::{Options, write_recording};
+#[cfg(feature = "datakit")]
 pub(crate) use rewrite::rewrite;
 pub use tree::Dimension;
 
