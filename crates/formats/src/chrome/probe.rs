@@ -5,7 +5,7 @@ use traceloom_model::bounds::subslice;
 
 use super::event::TraceEvent;
 use super::split::{TracePiece, TraceSplitter};
-use crate::text::json::{Document, Kind};
+use crate::text::json::Kind;
 use crate::{Confidence, Probe};
 
 /// Events looked at.
@@ -44,12 +44,14 @@ pub(super) fn probe(probe: &Probe<'_>) -> Option<Confidence> {
             }
             TracePiece::Member(_, _, end) => end,
             TracePiece::Event(from, end) => {
-                let document = Document::parse(window.get(from..end)?, &limits);
-                let root = document.root().filter(|root| root.kind() == Kind::Object)?;
-                let event = TraceEvent::read(root);
-                let timed = event.ts.is_some() || event.phase() == b'M';
+                let fits = splitter.parsed(window.get(from..end)?, |document| {
+                    let root = document.root().filter(|root| root.kind() == Kind::Object)?;
+                    let event = TraceEvent::read(root);
+                    let timed = event.ts.is_some() || event.phase() == b'M';
+                    Some(event.phase() != 0 && timed)
+                })?;
                 events += 1;
-                fitting += usize::from(event.phase() != 0 && timed);
+                fitting += usize::from(fits);
                 end
             }
         };

@@ -5,14 +5,13 @@ use traceloom_model::{Flow, Limits};
 
 use super::event::TraceEvent;
 use super::split::{TracePiece, TraceSplitter};
-use crate::text::json::{Document, JsonTexts, Kind, Value};
+use crate::text::json::{Document, Kind, Value};
 use crate::{Chunk, Field, Opaque, Reader as Native, Record, RecordSink, Step, damage, info};
 
 /// Reads a trace.
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
     splitter: TraceSplitter,
-    texts: JsonTexts,
     limits: Limits,
     told: bool,
 }
@@ -21,7 +20,6 @@ impl Reader {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
             splitter: TraceSplitter::new(limits),
-            texts: JsonTexts::default(),
             limits: *limits,
             told: false,
         }
@@ -35,7 +33,7 @@ impl Reader {
     ) -> Flow {
         let limits = &self.limits;
         let text = subslice(bytes, from..);
-        self.texts.parse(text, limits, |document| {
+        self.splitter.parsed(text, |document| {
             for defect in document.defects() {
                 let at = offset + (from + defect.offset) as u64;
                 let note = damage(defect.kind, at, defect.text);

@@ -6,7 +6,7 @@
 use traceloom_model::bounds::subslice;
 use traceloom_model::{Limit, Limits};
 
-use crate::text::json::quote_or_backslash;
+use crate::text::json::{Document, JsonTexts, quote_or_backslash};
 
 /// What lies at the beginning of the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +42,9 @@ enum SplitState {
 #[derive(Clone, Debug)]
 pub(super) struct TraceSplitter {
     state: SplitState,
+    /// Where an event ends, its parser knows; it keeps the event that was found last.
+    texts: JsonTexts,
+    limits: Limits,
     limit: usize,
     /// The array of events was never closed.
     pub(super) unterminated: bool,
@@ -54,6 +57,8 @@ impl TraceSplitter {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
             state: SplitState::Start,
+            texts: JsonTexts::default(),
+            limits: *limits,
             limit: limits.size(Limit::String),
             unterminated: false,
         }
@@ -107,7 +112,16 @@ impl TraceSplitter {
         TracePiece::Text(1)
     }
 
+    /// Shows the parsed text of a piece.
+    pub(super) fn parsed<T>(&mut self, text: &[u8], see: impl FnOnce(&Document<'_>) -> T) -> T {
+        self.texts.parse(text, &self.limits, see)
+    }
+
     fn event(&mut self, window: &[u8], eof: bool) -> TracePiece {
+        let allowed = window.get(..self.limit).unwrap_or(window);
+        if let Some(end) = self.texts.hold(allowed, &self.limits) {
+            return TracePiece::Event(0, end);
+        }
         match value_end(window, 0, self.limit) {
             TraceEnd::At(end) => TracePiece::Event(0, end),
             TraceEnd::Cut if !eof => {

@@ -12,7 +12,7 @@ use super::facts::WrittenTrackFacts;
 use super::split::{TracePiece, TraceSplitter};
 use crate::Step;
 use crate::codec::each_window;
-use crate::text::json::{Document, JsonTexts, Kind, Value, scale};
+use crate::text::json::{Document, Kind, Value, scale};
 use crate::{Error, Pull, damage, info};
 
 /// Process and thread as the trace writes them.
@@ -106,7 +106,6 @@ pub(super) fn each(
     mut see: impl FnMut(TracePart<'_>) -> Flow,
 ) -> Result<bool, Error> {
     let mut splitter = TraceSplitter::new(limits);
-    let mut texts = JsonTexts::default();
     let mut ended = false;
     let whole = each_window(pull, 1, |chunk| {
         let mut at = 0;
@@ -127,7 +126,7 @@ pub(super) fn each(
                 TracePiece::Text(len) => (len, Flow::Continue(())),
                 TracePiece::Event(from, end) => {
                     let text = subslice(window, from..end);
-                    let flow = texts.parse(text, limits, |document| {
+                    let flow = splitter.parsed(text, |document| {
                         if let Some(defect) = document.defects().first() {
                             let at = offset + (from + defect.offset) as u64;
                             let count = document.defects().len() as u64;

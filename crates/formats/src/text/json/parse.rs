@@ -27,6 +27,9 @@ pub(super) struct JsonNode {
     /// Bytes between the quotes of the key; empty range at 0 for elements of arrays and the root.
     pub(super) key: (u32, u32),
     pub(super) keyed: bool,
+    /// The key has a backslash, and the string has one.
+    pub(super) is_key_escaped: bool,
+    pub(super) is_escaped: bool,
     pub(super) next: u32,
 }
 
@@ -48,11 +51,16 @@ impl<'a> Document<'a> {
     /// Texts above 4 GiB are cut there. Linear in time; memory is about 28 bytes a value.
     #[must_use]
     pub fn parse(bytes: &'a [u8], limits: &Limits) -> Self {
-        Self::parse_into(Vec::new(), bytes, limits)
+        Self::parse_into(Vec::new(), bytes, limits, DEFECTS)
     }
 
-    /// Parses into the memory of another document's values.
-    fn parse_into(mut nodes: Vec<JsonNode>, bytes: &'a [u8], limits: &Limits) -> Self {
+    /// Parses into the memory of another document's values, up to as many defects.
+    fn parse_into(
+        mut nodes: Vec<JsonNode>,
+        bytes: &'a [u8],
+        limits: &Limits,
+        most_defects: usize,
+    ) -> Self {
         nodes.clear();
         let cut = bytes.get(..u32::MAX as usize).unwrap_or(bytes);
         let mut parser = JsonParser {
@@ -60,8 +68,10 @@ impl<'a> Document<'a> {
             at: 0,
             nodes,
             open: Vec::new(),
+            in_object: false,
             open_objects: 0,
             defects: Vec::new(),
+            most_defects,
             key: None,
             depth: limits.size(Limit::Depth),
         };
@@ -101,9 +111,21 @@ impl<'a> Document<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct JsonTexts {
     nodes: Vec<JsonNode>,
+    /// Where the value ends that `nodes` hold for the next text.
+    held: Option<usize>,
 }
 
 impl JsonTexts {
+    /// Parses the first value of `bytes` and returns where it ends, if nothing is wrong with it: the next text, which is the
+    /// value, is not parsed again. Reads on behind nothing that is wrong.
+    pub(crate) fn hold(&mut self, bytes: &[u8], limits: &Limits) -> Option<usize> {
+        let document = Document::parse_into(std::mem::take(&mut self.nodes), bytes, limits, 1);
+        let is_whole = document.defects.is_empty() && !document.nodes.is_empty();
+        self.held = is_whole.then_some(document.end);
+        self.nodes = document.nodes;
+        self.held
+    }
+
     /// Parses the first value of `bytes`, as [`Document::parse`] does, and shows it to `see`.
     pub fn parse<T>(
         &mut self,
@@ -111,7 +133,16 @@ impl JsonTexts {
         limits: &Limits,
         see: impl FnOnce(&Document<'_>) -> T,
     ) -> T {
-        let document = Document::parse_into(std::mem::take(&mut self.nodes), bytes, limits);
+        let nodes = std::mem::take(&mut self.nodes);
+        let document = match self.held.take() {
+            Some(end) if end == bytes.len() => Document {
+                bytes,
+                nodes,
+                defects: Vec::new(),
+                end,
+            },
+            _ => Document::parse_into(nodes, bytes, limits, DEFECTS),
+        };
         let seen = see(&document);
         self.nodes = document.nodes;
         seen
@@ -125,14 +156,24 @@ struct OpenContainer {
     kind: Kind,
 }
 
+/// Bytes between the quotes of a key.
+#[derive(Clone, Copy, Debug)]
+struct JsonKey {
+    range: (u32, u32),
+    is_escaped: bool,
+}
+
 struct JsonParser<'a> {
     bytes: &'a [u8],
     at: usize,
     nodes: Vec<JsonNode>,
     open: Vec<OpenContainer>,
+    /// The innermost one is an object.
+    in_object: bool,
     open_objects: usize,
     defects: Vec<Defect>,
-    key: Option<(u32, u32)>,
+    most_defects: usize,
+    key: Option<JsonKey>,
     depth: usize,
 }
 
@@ -150,7 +191,6 @@ impl JsonParser<'_> {
             let Some(&byte) = self.bytes.get(self.at) else {
                 return self.cut();
             };
-            let in_object = self.in_object();
             match byte {
                 b',' if !self.open.is_empty() => {
                     self.key = None;
@@ -158,7 +198,7 @@ impl JsonParser<'_> {
                 }
                 b':' if !self.open.is_empty() => self.at += 1,
                 b'}' | b']' if !self.open.is_empty() => self.close(byte),
-                b'"' if in_object && self.key.is_none() => self.read_key(),
+                b'"' if self.in_object && self.key.is_none() => self.read_key(),
                 b'"' => self.string(),
                 b'{' | b'[' => self.begin(byte),
                 b'-' | b'0'..=b'9' => self.number(),
@@ -168,15 +208,10 @@ impl JsonParser<'_> {
             if self.open.is_empty() && !self.nodes.is_empty() {
                 return;
             }
-            if self.defects.len() >= DEFECTS {
+            if self.defects.len() >= self.most_defects {
                 return self.cut();
             }
         }
-    }
-
-    fn in_object(&self) -> bool {
-        let innermost = self.open.last();
-        innermost.is_some_and(|open| open.kind == Kind::Object)
     }
 
     fn skip_space(&mut self) {
@@ -209,7 +244,7 @@ impl JsonParser<'_> {
 
     fn push(&mut self, kind: Kind, start: usize, end: usize) {
         let key = self.key.take();
-        if self.in_object() && key.is_none() {
+        if self.in_object && key.is_none() {
             self.defect(
                 start,
                 "json_value_without_key",
@@ -223,8 +258,10 @@ impl JsonParser<'_> {
             kind,
             start: short(start),
             end: short(end),
-            key: key.unwrap_or_default(),
+            key: key.map_or((0, 0), |key| key.range),
             keyed: key.is_some(),
+            is_key_escaped: key.is_some_and(|key| key.is_escaped),
+            is_escaped: false,
             next,
         });
     }
@@ -235,9 +272,12 @@ impl JsonParser<'_> {
         }
         // A container without key inside an object is damage; it is kept under an empty key, so that
         // what it holds is not lost.
-        if self.in_object() && self.key.is_none() {
+        if self.in_object && self.key.is_none() {
             self.defect(self.at, "json_value_without_key", "expected a key", 0);
-            self.key = Some((0, 0));
+            self.key = Some(JsonKey {
+                range: (0, 0),
+                is_escaped: false,
+            });
         }
         let kind = if byte == b'{' {
             Kind::Object
@@ -247,6 +287,7 @@ impl JsonParser<'_> {
         let row = self.nodes.len();
         self.push(kind, self.at, self.at + 1);
         self.open.push(OpenContainer { row, kind });
+        self.in_object = kind == Kind::Object;
         self.open_objects += usize::from(kind == Kind::Object);
         self.at += 1;
     }
@@ -291,6 +332,8 @@ impl JsonParser<'_> {
             node.next = next;
         }
         self.open_objects -= usize::from(open.kind == Kind::Object);
+        let innermost = self.open.last();
+        self.in_object = innermost.is_some_and(|open| open.kind == Kind::Object);
     }
 
     /// The text ends inside a value: what is open ends here.
@@ -309,15 +352,18 @@ impl JsonParser<'_> {
         }
     }
 
-    /// Finds the closing quote of the string that opens at `at`.
-    fn quoted(&self) -> Option<usize> {
+    /// Finds the closing quote of the string that opens at `at`, and says whether there are escapes before it.
+    #[inline]
+    fn quoted(&self) -> Option<(usize, bool)> {
         let mut at = self.at + 1;
+        let mut is_escaped = false;
         loop {
             at += quote_or_backslash(self.bytes.get(at..)?)?;
             match self.bytes.get(at) {
-                Some(b'"') => return Some(at),
+                Some(b'"') => return Some((at, is_escaped)),
                 _ => at += 2,
             }
+            is_escaped = true;
         }
     }
 
@@ -333,10 +379,13 @@ impl JsonParser<'_> {
     }
 
     fn read_key(&mut self) {
-        let Some(end) = self.quoted() else {
+        let Some((end, is_escaped)) = self.quoted() else {
             return self.unterminated();
         };
-        self.key = Some((short(self.at + 1), short(end)));
+        self.key = Some(JsonKey {
+            range: (short(self.at + 1), short(end)),
+            is_escaped,
+        });
         self.at = end + 1;
         self.skip_space();
         match self.bytes.get(self.at) {
@@ -350,10 +399,14 @@ impl JsonParser<'_> {
     }
 
     fn string(&mut self) {
-        let Some(end) = self.quoted() else {
+        let Some((end, is_escaped)) = self.quoted() else {
             return self.unterminated();
         };
+        let rows = self.nodes.len();
         self.push(Kind::String, self.at, end + 1);
+        if let Some(node) = self.nodes.get_mut(rows) {
+            node.is_escaped = is_escaped;
+        }
         self.at = end + 1;
     }
 
@@ -365,6 +418,11 @@ impl JsonParser<'_> {
     }
 
     fn number(&mut self) {
+        if let Some(length) = plain_number(subslice(self.bytes, self.at..)) {
+            self.push(Kind::Number, self.at, self.at + length);
+            self.at += length;
+            return;
+        }
         let end = self.token_end();
         let token = subslice(self.bytes, self.at..end);
         if !is_number(token) {
@@ -407,6 +465,30 @@ pub(crate) fn quote_or_backslash(bytes: &[u8]) -> Option<usize> {
     }
     let in_rest = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'));
     in_rest.map(|found| at + found)
+}
+
+/// Returns the length of a number without exponent, as nearly all are, if another byte than those of tokens follows it.
+#[inline]
+fn plain_number(bytes: &[u8]) -> Option<usize> {
+    let run = |from: usize| {
+        let rest = bytes.get(from..).unwrap_or_default();
+        from + rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+    };
+    let first = usize::from(bytes.first() == Some(&b'-'));
+    let mut end = run(first);
+    if end == first {
+        return None;
+    }
+    if bytes.get(end) == Some(&b'.') {
+        let whole = end + 1;
+        end = run(whole);
+        if end == whole {
+            return None;
+        }
+    }
+    let after = *bytes.get(end)?;
+    let is_end = !after.is_ascii_alphanumeric() && !matches!(after, b'-' | b'+' | b'.');
+    is_end.then_some(end)
 }
 
 /// Returns true if a token is a number as JSON spells them (leading zeros are let through).

@@ -82,7 +82,10 @@ impl<'d> Value<'d> {
     pub fn key(self) -> Option<Cow<'d, [u8]>> {
         let (start, end) = self.node.key;
         let raw = self.slice(start as usize, end as usize);
-        self.node.keyed.then(|| unescape(raw))
+        self.node.keyed.then(|| match self.node.is_key_escaped {
+            true => unescape(raw),
+            false => Cow::Borrowed(raw),
+        })
     }
 
     /// Iterates over the elements of an array or the members of an object; over nothing for others.
@@ -114,7 +117,10 @@ impl<'d> Value<'d> {
     #[must_use]
     pub fn bytes(self) -> Option<Cow<'d, [u8]>> {
         let inside = || self.slice(self.start() + 1, self.end().saturating_sub(1));
-        (self.kind() == Kind::String).then(|| unescape(inside()))
+        (self.kind() == Kind::String).then(|| match self.node.is_escaped {
+            true => unescape(inside()),
+            false => Cow::Borrowed(inside()),
+        })
     }
 
     /// Returns a string for people: invalid sequences become U+FFFD.
