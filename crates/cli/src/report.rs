@@ -6,6 +6,7 @@ use clap::Args;
 use traceloom_analysis::CallTree;
 use traceloom_analysis::mailed;
 use traceloom_analysis::report::{CallCollector, Collector, Findings, Report, Source, html};
+use traceloom_analysis::timeline::MOST_ITEMS;
 use traceloom_input::{Document, Input};
 use traceloom_model::{Clock, Note, Timestamp};
 
@@ -79,7 +80,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let over_time = over_time::read(&tree_flags)?;
     let mut again = tree_flags.read;
     again.common.again = true;
-    let timeline = timeline::read(&flags.calls, &again, &mut again.inputs())?;
+    let timeline = timeline::read(&flags.calls, &again, &mut again.inputs(), MOST_ITEMS)?;
     if timeline.is_empty() && trees.iter().all(CallTree::is_empty) {
         anyhow::bail!("{output} is not written: there is nothing to report");
     }

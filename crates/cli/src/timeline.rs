@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clap::Args;
-use traceloom_analysis::timeline::{self, Timeline};
+use traceloom_analysis::timeline::{self, MOST_ITEMS, Timeline};
 
 use crate::Outcome;
 use crate::categories::CategoryFlags;
@@ -85,7 +85,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     }
     let style = Style::new(&options.read.common)?;
     let mut inputs = options.read.inputs();
-    let timeline = read(&options.calls, &options.read, &mut inputs)?;
+    let most = options.most.unwrap_or(MOST_ITEMS).max(MOST_ITEMS);
+    let timeline = read(&options.calls, &options.read, &mut inputs, most)?;
     if let Some(output) = &options.output {
         if timeline.is_empty() {
             say_missing(&timeline);

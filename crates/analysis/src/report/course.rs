@@ -87,18 +87,23 @@ impl<'r> Courses<'r> {
         out
     }
 
-    /// Returns the nanoseconds that a call spent in work of this token.
-    pub(super) fn spent(&self, call: &SlowCall, token: &str) -> u64 {
+    /// Returns the nanoseconds that a call spent in work of this token, none where spans of it are held together.
+    pub(super) fn spent(&self, call: &SlowCall, token: &str) -> Option<u64> {
         let Some(spans) = self.find(call) else {
-            return 0;
+            return Some(0);
         };
         let items = &self.timeline.items;
-        let within = spans.rows.iter().flat_map(|row| self.within(row, &spans));
-        let own = within.filter(|&item| self.token(item) == Some(token));
-        own.fold(0, |sum: u64, item| {
-            let covered = items.covered.get(item).copied().unwrap_or(0);
-            sum.saturating_add(self.length(item).saturating_sub(covered))
-        })
+        let mut sum = 0_u64;
+        for item in spans.rows.iter().flat_map(|row| self.within(row, &spans)) {
+            if items.count.get(item).is_some_and(|&count| count > 1) {
+                return None;
+            }
+            if self.token(item) == Some(token) {
+                let covered = items.covered.get(item).copied().unwrap_or(0);
+                sum = sum.saturating_add(self.length(item).saturating_sub(covered));
+            }
+        }
+        Some(sum)
     }
 
     /// Finds a call in the tracks of its thread.

@@ -304,7 +304,7 @@ pub(super) fn calls(out: &mut String, report: &Report<'_>) {
         }
         inside.push_str("</dl>");
         let token = kind.as_deref().map(token);
-        let spent = token.map(|token| (token, courses.spent(call, token)));
+        let spent = token.and_then(|token| Some((token, courses.spent(call, token)?)));
         let failed = match call.failed {
             true => HtmlCell::Markup("<span class=\"bad\">failed</span>".to_owned()),
             false => "".into(),

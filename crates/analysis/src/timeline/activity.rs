@@ -35,7 +35,12 @@ impl Activity {
         let mut lasted = vec![0_u64; self.columns];
         let mut seen = vec![false; self.columns];
         let mut reached = 0;
-        for (start, end) in pieces {
+        for (start, end, filled, _) in pieces {
+            let length = end - start;
+            let part = |lasted: u64| match filled < length {
+                true => saturated_u64(u128::from(lasted) * u128::from(filled) / u128::from(length)),
+                false => lasted,
+            };
             if let Some(column) = seen.get_mut(self.column(start)) {
                 *column = true;
             }
@@ -44,7 +49,7 @@ impl Activity {
                 let column = self.column(from);
                 let border = self.border(column + 1).max(from + 1).min(end);
                 if let (Some(sum), Some(seen)) = (lasted.get_mut(column), seen.get_mut(column)) {
-                    *sum += border - from;
+                    *sum += part(border - from);
                     *seen = true;
                 }
                 from = border;
@@ -65,9 +70,9 @@ impl Activity {
     #[must_use]
     pub fn count(&self, timeline: &Timeline, track: &Track, kind: RowKind) -> Vec<u64> {
         let mut counts = vec![0_u64; self.columns];
-        for (start, _) in self.pieces(timeline, track, kind) {
+        for (start, _, _, many) in self.pieces(timeline, track, kind) {
             if let Some(count) = counts.get_mut(self.column(start)) {
-                *count += 1;
+                *count += u64::from(many);
             }
         }
         counts
@@ -91,8 +96,13 @@ impl Activity {
         levels
     }
 
-    /// Items of the outermost level: those below lie within them.
-    fn pieces(&self, timeline: &Timeline, track: &Track, kind: RowKind) -> Vec<(u64, u64)> {
+    /// Start, end, nanoseconds filled and number of the items of the outermost level: those below lie within them.
+    fn pieces(
+        &self,
+        timeline: &Timeline,
+        track: &Track,
+        kind: RowKind,
+    ) -> Vec<(u64, u64, u64, u32)> {
         let rows = timeline.rows_of(track).iter();
         let all = kind == RowKind::Event || kind == RowKind::Sample;
         let rows = rows.filter(|row| row.kind == kind && (all || row.level == 0));
@@ -101,7 +111,9 @@ impl Activity {
         let items = items.filter_map(|at| {
             let start = timeline.items.start.get(at)?;
             let end = timeline.items.end.get(at)?;
-            Some((since(*start), since(*end)))
+            let filled = timeline.items.filled.get(at)?;
+            let count = timeline.items.count.get(at)?;
+            Some((since(*start), since(*end), *filled, *count))
         });
         items.collect()
     }

@@ -1,26 +1,19 @@
 //! From what was collected to rows: tracks in order, items in lanes and levels.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 use traceloom_model::bounds::row_number;
 use traceloom_model::{Clock, EventTypeId, FunctionId, Recording, SeriesId, StackId, Timestamp};
 
-use super::collect::{Collector, Marks, NONE, Spans, frame_name, frames};
-use super::nest::{Lanes, Place};
+use super::collect::{Collector, NONE, frame_name, frames};
+use super::held::{Marks, Numbers, Spans, get};
+use super::nest::{LaneOfSpan, Lanes, Place};
 use super::order::{display_order, id, process};
-use super::{
-    Counter, PARTIAL_END, PARTIAL_START, Row, RowKind, Source, Timeline, Totals, Track, TrackLine,
-    loss,
-};
+use super::{Counter, Row, RowKind, Source, Timeline, Totals, Track, TrackLine, loss};
 use crate::MeasureUnit;
-use crate::monitors::WaitKind;
 use crate::symbol::symbol_of_function;
 use crate::text::track_name;
-
-/// Row numbers of one track among those that were collected.
-type Numbers = Vec<u32>;
 
 impl Timeline {
     /// Lays a recording out behind those that are there.
@@ -32,15 +25,21 @@ impl Timeline {
         let Collector {
             tables,
             clock,
-            spans,
+            mut spans,
             marks,
             points,
             details,
+            totals,
             more_faults,
             timeless,
             ..
         } = collector;
         let by_track = Grouped::of(&spans, &marks);
+        // They are in order now, and damage has its time: memory that the rows need.
+        (spans.depth, spans.place) = Default::default();
+        let marked = marks.values().map(|marks| marks.start.len());
+        self.items
+            .reserve(spans.start.len() + marked.sum::<usize>());
         let source = self.sources.len();
         let (first_track, first_counter) = (self.tracks.len(), self.counters.len());
         let order = display_order(&tables, by_track.tracks());
@@ -68,7 +67,7 @@ impl Timeline {
                 process: id(track).map_or_else(String::new, |id| process(&tables, id)),
                 line,
                 level,
-                totals: Totals::default(),
+                totals: totals.get(&track).copied().unwrap_or_default(),
                 rows: building.timeline.rows.len()..building.timeline.rows.len(),
             };
             building.rows(&by_track, &marks, track, &mut shown.totals);
@@ -100,6 +99,7 @@ impl Timeline {
             details_left_out: details.left_out(),
             details,
         });
+        self.thin();
     }
 
     /// From when to when rows and counters reach, from a track and a counter on.
@@ -140,12 +140,10 @@ fn lose(collector: &mut Collector, windowed: bool) -> u64 {
                 add("count", &fault.count.to_string());
             }
         });
+        let totals = collector.totals.entry(NONE).or_default();
+        totals.losses.see(end.abs_diff(start));
         let marks = collector.marks.entry((RowKind::Loss, 0)).or_default();
-        marks.start.push(start);
-        marks.end.push(end);
-        marks.track.push(NONE);
-        marks.name.push(NONE);
-        marks.detail.push(detail);
+        marks.push((start, end), (NONE, NONE, detail));
     }
     unplaced
 }
@@ -175,23 +173,9 @@ struct Grouped {
 
 impl Grouped {
     fn of(spans: &Spans, marks: &BTreeMap<(RowKind, u32), Marks>) -> Self {
-        let marks = marks.iter();
-        let marks = marks.map(|(&key, marks)| {
-            let mut by = by_track(&marks.track);
-            for numbers in by.values_mut() {
-                numbers.sort_by_key(|&at| (get(&marks.start, at), Reverse(get(&marks.end, at))));
-            }
-            (key, by)
-        });
-        let mut by = by_track(&spans.track);
-        for numbers in by.values_mut() {
-            numbers.sort_by_key(|&at| {
-                let rank = (get(&spans.depth, at), get(&spans.id, at));
-                (get(&spans.start, at), Reverse(get(&spans.end, at)), rank)
-            });
-        }
+        let marks = marks.iter().map(|(&key, marks)| (key, marks.by_start()));
         Self {
-            spans: by,
+            spans: spans.by_start(),
             marks: marks.collect(),
         }
     }
@@ -203,18 +187,6 @@ impl Grouped {
         tracks.dedup();
         tracks
     }
-}
-
-fn by_track(tracks: &[u32]) -> BTreeMap<u32, Numbers> {
-    let mut by: HashMap<u32, Numbers, RandomState> = HashMap::default();
-    for (at, &track) in (0..).zip(tracks) {
-        by.entry(track).or_default().push(at);
-    }
-    by.into_iter().collect()
-}
-
-fn get<T: Copy + Default>(column: &[T], at: u32) -> T {
-    column.get(at as usize).copied().unwrap_or_default()
 }
 
 /// How long the children of each span on the same track cover it, by the rule of [`crate::top`].
@@ -249,7 +221,7 @@ fn covered(spans: &Spans) -> Vec<u64> {
             .max(*reached);
         let end = get(&spans.end, at).min(get(&spans.end, above));
         if end > start {
-            *sum += end.abs_diff(start);
+            *sum += end.abs_diff(start).min(get(&spans.filled, at));
             *reached = end;
         }
     }
@@ -274,6 +246,8 @@ struct RowItem {
     detail: u32,
     covered: u64,
     flags: u8,
+    count: u32,
+    filled: u64,
 }
 
 impl RowBuilder<'_> {
@@ -312,30 +286,23 @@ impl RowBuilder<'_> {
     fn span_rows(&mut self, numbers: &[u32], totals: &mut Totals) {
         let spans = self.spans;
         let mut lanes = Lanes::default();
-        let mut lane_of: HashMap<u64, usize, RandomState> = HashMap::default();
+        let mut lane_of = LaneOfSpan::default();
         let mut rows: BTreeMap<Place, Numbers> = BTreeMap::new();
         let mut reached = Timestamp::MIN;
         for &at in numbers {
             let (start, end) = (get(&spans.start, at), get(&spans.end, at));
-            let flags = get(&spans.flags, at);
-            totals.spans += 1;
-            totals.partial += u64::from(flags & (PARTIAL_START | PARTIAL_END) != 0);
-            totals.failed += u64::from(flags & super::FAILED != 0);
-            totals.longest = totals.longest.max(end.abs_diff(start));
             if end > reached {
-                totals.busy += end.abs_diff(start.max(reached));
+                let filled = get(&spans.filled, at);
+                totals.busy += end.abs_diff(start.max(reached)).min(filled);
                 reached = end;
             }
-            let parent = lane_of.get(&get(&spans.parent, at)).copied();
+            let parent = lane_of.of(get(&spans.parent, at));
             match lanes.place(start, end, parent) {
                 Some(place) => {
-                    // Lanes beyond the first are rare: only those are remembered.
-                    if place.0 > 0 {
-                        lane_of.insert(get(&spans.id, at), place.0);
-                    }
+                    lane_of.remember(get(&spans.id, at), place.0);
                     rows.entry(place).or_default().push(at);
                 }
-                None => totals.undrawn += 1,
+                None => totals.undrawn += u64::from(get(&spans.count, at)),
             }
         }
         for (place, numbers) in rows {
@@ -349,6 +316,8 @@ impl RowBuilder<'_> {
                     detail: get(&spans.detail, at),
                     covered: get(self.covered, at),
                     flags: get(&spans.flags, at),
+                    count: get(&spans.count, at),
+                    filled: get(&spans.filled, at),
                 });
             }
             self.row(RowKind::Span, place, String::new(), from);
@@ -366,22 +335,9 @@ impl RowBuilder<'_> {
         let mut rows: BTreeMap<Place, Numbers> = BTreeMap::new();
         for &at in numbers {
             let (start, end) = (get(&marks.start, at), get(&marks.end, at));
-            let length = end.abs_diff(start);
-            match kind {
-                RowKind::Pause => totals.pauses.see(length),
-                RowKind::Loss => totals.losses.see(length),
-                RowKind::Wait => {
-                    if let Some(kind) = self.wait_kind(get(&marks.name, at)) {
-                        totals.waits_mut(kind).see(length);
-                    }
-                }
-                RowKind::Event => totals.events += 1,
-                RowKind::Sample => totals.samples += 1,
-                RowKind::Span => {}
-            }
             match lanes.place(start, end, None) {
                 Some(place) => rows.entry(place).or_default().push(at),
-                None => totals.undrawn += 1,
+                None => totals.undrawn += u64::from(get(&marks.count, at)),
             }
         }
         let value = match kind {
@@ -399,6 +355,8 @@ impl RowBuilder<'_> {
                     detail: get(&marks.detail, at),
                     covered: 0,
                     flags: 0,
+                    count: get(&marks.count, at),
+                    filled: get(&marks.filled, at),
                 });
             }
             self.row(kind, place, value.clone(), from);
@@ -413,6 +371,8 @@ impl RowBuilder<'_> {
         items.detail.push(item.detail);
         items.covered.push(item.covered);
         items.flags.push(item.flags);
+        items.count.push(item.count);
+        items.filled.push(item.filled);
     }
 
     fn row(&mut self, kind: RowKind, (lane, level): Place, value: String, from: usize) {
@@ -423,11 +383,6 @@ impl RowBuilder<'_> {
             value,
             items: from..self.timeline.items.start.len(),
         });
-    }
-
-    fn wait_kind(&self, event_type: u32) -> Option<WaitKind> {
-        let row = self.tables.event_type(EventTypeId::new(event_type))?;
-        WaitKind::of_event(&self.tables.text(row.name))
     }
 
     /// The value that samples of a profile are shown by.

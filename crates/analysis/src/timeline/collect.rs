@@ -1,7 +1,8 @@
 //! The sink that keeps when everything ran.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
+use foldhash::fast::RandomState;
 use traceloom_model::{
     Asks, Attribute, Clock, CounterBatch, Definitions, EventBatch, EventRow, EventTypeId, Flow,
     FrameId, Level, Note, Order, Origin, Recording, SampleBatch, Sink, SpanBatch, SpanRow,
@@ -9,7 +10,10 @@ use traceloom_model::{
 };
 
 use super::details::Details;
-use super::{FAILED, PARTIAL_END, PARTIAL_START, RowKind};
+use super::held::{Marks, Spans};
+use super::html::MOST_ITEMS;
+use super::thin::Thinning;
+use super::{FAILED, PARTIAL_END, PARTIAL_START, RowKind, Totals};
 use crate::monitors::WaitKind;
 use crate::pauses::is_pause;
 use crate::symbol::{symbol_of_frame, symbol_of_function};
@@ -30,32 +34,6 @@ const FRAMES: usize = 24;
 /// Bytes for attributes of spans and fields of events.
 const DETAIL_BYTES: usize = 64 << 20;
 
-/// Spans in columns: 57 bytes each.
-#[derive(Debug, Default)]
-pub(super) struct Spans {
-    pub(super) start: Vec<Timestamp>,
-    pub(super) end: Vec<Timestamp>,
-    pub(super) track: Vec<u32>,
-    pub(super) function: Vec<u32>,
-    pub(super) id: Vec<u64>,
-    pub(super) parent: Vec<u64>,
-    pub(super) place: Vec<u64>,
-    pub(super) detail: Vec<u32>,
-    pub(super) depth: Vec<u32>,
-    pub(super) flags: Vec<u8>,
-}
-
-/// Events, waits, pauses or samples in columns: 28 bytes each.
-#[derive(Debug, Default)]
-pub(super) struct Marks {
-    pub(super) start: Vec<Timestamp>,
-    pub(super) end: Vec<Timestamp>,
-    pub(super) track: Vec<u32>,
-    /// An event type, or the stack of a sample.
-    pub(super) name: Vec<u32>,
-    pub(super) detail: Vec<u32>,
-}
-
 /// Points of one counter.
 pub(super) type Points = Vec<(Timestamp, f64)>;
 
@@ -69,13 +47,17 @@ pub(super) struct InputDamage {
 
 /// Keeps one recording for a [`super::Timeline`].
 ///
-/// Memory is 57 bytes a span, 28 bytes an event or a sample, 16 bytes a point of a counter (vectors grow by doubling,
-/// so up to twice of that), the tables of the recording, and at most 64 MiB of attributes.
+/// Memory is 69 bytes a span, 40 bytes an event or a sample, 16 bytes a point of a counter (vectors grow by doubling,
+/// so up to twice of that), the tables of the recording, and at most 64 MiB of attributes. Of more spans, events and
+/// samples than [`MOST_ITEMS`], or than were asked for, short neighbours are held as one, and longer ones as there come
+/// more; what tracks come to is counted before.
 #[derive(Debug)]
 pub struct Collector {
     pub(super) tables: Recording,
     pub(super) clock: Clock,
     pub(super) spans: Spans,
+    /// What tracks come to, but for how long they were busy.
+    pub(super) totals: HashMap<u32, Totals, RandomState>,
     /// Marks by their kind; samples by their profile too.
     pub(super) marks: BTreeMap<(RowKind, u32), Marks>,
     pub(super) points: BTreeMap<u32, Points>,
@@ -84,15 +66,28 @@ pub struct Collector {
     pub(super) more_faults: u64,
     /// Samples without a time.
     pub(super) timeless: u64,
-    kinds: Vec<Option<RowKind>>,
+    kinds: Vec<Option<(RowKind, Option<WaitKind>)>>,
+    /// Rows that are held; of more, short neighbours are held as one.
+    most: usize,
+    thinning: Thinning,
+    order: Order,
 }
 
 impl Default for Collector {
     fn default() -> Self {
+        Self::holding(MOST_ITEMS)
+    }
+}
+
+impl Collector {
+    /// Starts with nothing; at most about so many spans, events and samples are held one by one.
+    #[must_use]
+    pub fn holding(most: usize) -> Self {
         Self {
             tables: Recording::default(),
             clock: Clock::default(),
             spans: Spans::default(),
+            totals: HashMap::default(),
             marks: BTreeMap::new(),
             points: BTreeMap::new(),
             details: Details::new(DETAIL_BYTES),
@@ -100,19 +95,33 @@ impl Default for Collector {
             more_faults: 0,
             timeless: 0,
             kinds: Vec::new(),
+            most,
+            thinning: Thinning::default(),
+            order: Order::default(),
         }
     }
-}
 
-impl Collector {
     fn span(&mut self, row: &SpanRow<'_>) {
         let detail = {
             let tables = &self.tables;
             self.details.list(|add| span_details(tables, row, add))
         };
+        let flags = match row.status {
+            SpanStatus::Complete => 0,
+            SpanStatus::PartialStart => PARTIAL_START,
+            SpanStatus::PartialEnd => PARTIAL_END,
+            SpanStatus::Error => FAILED,
+        };
+        let end = row.end.max(row.start);
+        let length = end.abs_diff(row.start);
+        let totals = self.totals.entry(row.track.raw()).or_default();
+        totals.spans += 1;
+        totals.partial += u64::from(flags & (PARTIAL_START | PARTIAL_END) != 0);
+        totals.failed += u64::from(flags & FAILED != 0);
+        totals.longest = totals.longest.max(length);
         let spans = &mut self.spans;
         spans.start.push(row.start);
-        spans.end.push(row.end.max(row.start));
+        spans.end.push(end);
         spans.track.push(row.track.raw());
         spans
             .function
@@ -122,46 +131,44 @@ impl Collector {
         spans.place.push(row.origin.map_or(u64::MAX, place));
         spans.detail.push(detail);
         spans.depth.push(row.depth);
-        spans.flags.push(match row.status {
-            SpanStatus::Complete => 0,
-            SpanStatus::PartialStart => PARTIAL_START,
-            SpanStatus::PartialEnd => PARTIAL_END,
-            SpanStatus::Error => FAILED,
-        });
+        spans.flags.push(flags);
+        spans.count.push(1);
+        spans.filled.push(length);
     }
 
-    fn kind(&mut self, id: EventTypeId) -> RowKind {
+    fn kind(&mut self, id: EventTypeId) -> (RowKind, Option<WaitKind>) {
         let at = id.index();
         if self.kinds.len() <= at {
             self.kinds.resize(at + 1, None);
         }
         let Some(slot) = self.kinds.get_mut(at) else {
-            return RowKind::Event;
+            return (RowKind::Event, None);
         };
         if let Some(kind) = slot {
             return *kind;
         }
         let Some(row) = self.tables.event_type(id) else {
-            return RowKind::Event;
+            return (RowKind::Event, None);
         };
         let name = self.tables.text(row.name);
+        let wait = WaitKind::of_event(&name);
         let kind = if is_pause(&name) {
-            RowKind::Pause
+            (RowKind::Pause, None)
         } else if LOSSES.contains(&name.as_ref()) {
-            RowKind::Loss
-        } else if WaitKind::of_event(&name).is_some() {
-            RowKind::Wait
+            (RowKind::Loss, None)
+        } else if wait.is_some() {
+            (RowKind::Wait, wait)
         } else {
-            RowKind::Event
+            (RowKind::Event, None)
         };
         *slot = Some(kind);
         kind
     }
 
     fn event(&mut self, row: &EventRow<'_>) {
-        let kind = match self.kind(row.event_type) {
+        let (kind, wait) = match self.kind(row.event_type) {
             // A wait without an end says that it began or ended; the pair of them is another event.
-            RowKind::Wait if row.end.is_none() => RowKind::Event,
+            (RowKind::Wait, _) if row.end.is_none() => (RowKind::Event, None),
             kind => kind,
         };
         let tables = &self.tables;
@@ -174,12 +181,78 @@ impl Collector {
                 add("stack", &frames(tables, stack));
             }
         });
+        let track = row.track.map_or(NONE, TrackId::raw);
+        let end = row.end.unwrap_or(row.time).max(row.time);
+        let length = end.abs_diff(row.time);
+        let totals = self.totals.entry(track).or_default();
+        match (kind, wait) {
+            (RowKind::Pause, _) => totals.pauses.see(length),
+            (RowKind::Loss, _) => totals.losses.see(length),
+            (RowKind::Wait, Some(wait)) => totals.waits_mut(wait).see(length),
+            _ => totals.events += 1,
+        }
         let marks = self.marks.entry((kind, 0)).or_default();
-        marks.start.push(row.time);
-        marks.end.push(row.end.unwrap_or(row.time).max(row.time));
-        marks.track.push(row.track.map_or(NONE, TrackId::raw));
-        marks.name.push(row.event_type.raw());
-        marks.detail.push(detail);
+        marks.push((row.time, end), (track, row.event_type.raw(), detail));
+    }
+
+    /// Rows that are held.
+    pub(super) fn held(&self) -> usize {
+        let marks = self.marks.values().map(|marks| marks.start.len());
+        self.spans.start.len() + marks.sum::<usize>()
+    }
+
+    /// Holds short neighbours as one where there are too many rows.
+    fn thin(&mut self) {
+        if self.held() <= self.most {
+            return;
+        }
+        let mut room = self.most / 2;
+        loop {
+            let (lengths, whole) = self.lengths();
+            let rule = self.thinning.next(lengths, whole, room);
+            // Without room it must do without parents that never come.
+            let rule = rule.by_parent(self.order != Order::None && room > 0);
+            self.hold_together(rule);
+
+            if self.held() <= self.most / 4 * 3 {
+                self.thinning = rule;
+                return;
+            }
+            if room == 0 && rule.reaches(whole) {
+                break;
+            }
+            room /= 2;
+            self.thinning = rule.coarser();
+        }
+        // Many tracks of few spans each: they are as many as the tables of the recording.
+        self.most = self.most.max(self.held().saturating_mul(2));
+    }
+
+    /// How long each row is, and all of them.
+    fn lengths(&self) -> (Vec<u64>, u64) {
+        let marks = self.marks.values();
+        let columns = marks.map(|marks| (&marks.start, &marks.end, &marks.count));
+        let spans = &self.spans;
+        let columns = columns.chain([(&spans.start, &spans.end, &spans.count)]);
+        let mut lengths = Vec::with_capacity(self.held());
+        let (mut first, mut last) = (Timestamp::MAX, Timestamp::MIN);
+        for (starts, ends, counts) in columns {
+            for ((&start, &end), &count) in starts.iter().zip(ends).zip(counts) {
+                (first, last) = (first.min(start), last.max(end));
+                // What is held together is short already.
+                lengths.push(if count == 1 { end.abs_diff(start) } else { 0 });
+            }
+        }
+        (lengths, last.abs_diff(first))
+    }
+
+    fn hold_together(&mut self, rule: Thinning) {
+        let totals = &mut self.totals;
+        let mut undrawn = |track, count| totals.entry(track).or_default().undrawn += count;
+        self.spans.thin(rule, &mut undrawn);
+        for marks in self.marks.values_mut() {
+            marks.thin(rule, &mut undrawn);
+        }
     }
 }
 
@@ -240,8 +313,9 @@ impl Sink for Collector {
         }
     }
 
-    fn begin(&mut self, _order: Order, clock: Clock) {
+    fn begin(&mut self, order: Order, clock: Clock) {
         self.clock = clock;
+        self.order = order;
     }
 
     fn define(&mut self, new: Definitions) -> Flow {
@@ -250,6 +324,7 @@ impl Sink for Collector {
 
     fn spans(&mut self, batch: SpanBatch) -> Flow {
         batch.iter().for_each(|row| self.span(&row));
+        self.thin();
         Flow::Continue(())
     }
 
@@ -260,18 +335,19 @@ impl Sink for Collector {
                 continue;
             };
             let kind = (RowKind::Sample, batch.profile.raw());
+            let track = row.track.map_or(NONE, TrackId::raw);
+            let stack = row.stack.map_or(NONE, |id| id.raw());
+            self.totals.entry(track).or_default().samples += 1;
             let marks = self.marks.entry(kind).or_default();
-            marks.start.push(time);
-            marks.end.push(time);
-            marks.track.push(row.track.map_or(NONE, TrackId::raw));
-            marks.name.push(row.stack.map_or(NONE, |id| id.raw()));
-            marks.detail.push(0);
+            marks.push((time, time), (track, stack, 0));
         }
+        self.thin();
         Flow::Continue(())
     }
 
     fn events(&mut self, batch: EventBatch) -> Flow {
         batch.iter().for_each(|row| self.event(&row));
+        self.thin();
         Flow::Continue(())
     }
 

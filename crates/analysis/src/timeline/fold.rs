@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use traceloom_model::Timestamp;
-use traceloom_model::bounds::{in_memory, saturated_u64};
+use traceloom_model::bounds::{in_memory, saturated_u32, saturated_u64};
 
-use super::Timeline;
+use super::{Items, Timeline};
 
 /// Stretches of the whole that items drawn together are at most long, for each row of a page that has room.
 const STRETCHES: u64 = 4_000;
@@ -19,6 +19,8 @@ pub(super) struct Shown {
     pub(super) end: Timestamp,
     /// How many items it stands for: 1 unless they are drawn together.
     pub(super) stands_for: u64,
+    /// Nanoseconds that they fill.
+    pub(super) filled: u64,
 }
 
 /// Chooses what is left out of a page, once for all rows.
@@ -30,6 +32,8 @@ pub(super) struct Fold {
     stretch: u64,
     /// Items that it was to leave single.
     most: usize,
+    /// Everything has a place of its own.
+    shows_all: bool,
 }
 
 impl Fold {
@@ -51,6 +55,7 @@ impl Fold {
             short,
             stretch: (all / STRETCHES).max(1),
             most,
+            shows_all: short.is_none() && items.count.iter().all(|&count| count == 1),
         }
     }
 
@@ -74,39 +79,115 @@ impl Fold {
 
     /// Returns true if everything is shown one by one.
     pub(super) fn shows_all(&self) -> bool {
-        self.short.is_none()
+        self.shows_all
     }
 
     /// Returns the items of a row that the page holds.
     pub(super) fn row(&self, timeline: &Timeline, row: Range<usize>) -> Vec<Shown> {
         let items = &timeline.items;
         let mut shown: Vec<Shown> = Vec::new();
-        // The length of the longest item of the last one, while others may join it.
+        // How long the longest item of the last one is, while others may join it; what was held together counts by what it
+        // fills.
         let mut open = None::<u64>;
         let starts = items.start.get(row.clone()).unwrap_or_default();
         let ends = items.end.get(row.clone()).unwrap_or_default();
         for (item, (&start, &end)) in row.zip(starts.iter().zip(ends)) {
             let length = end.abs_diff(start);
-            let joins = self.short.is_some_and(|short| length <= short) && length <= self.stretch;
+            let count = items.count.get(item).copied().unwrap_or(1);
+            let filled = items.filled.get(item).copied().unwrap_or(length);
+            let is_short = |short| count > 1 || length <= short;
+            let joins = self.short.is_some_and(is_short) && length <= self.stretch;
             if let (true, Some(longest), Some(last)) = (joins, open, shown.last_mut())
                 && end.abs_diff(last.start) <= self.stretch
             {
                 last.end = end;
-                last.stands_for += 1;
-                if length > longest {
+                last.stands_for += u64::from(count);
+                last.filled = last.filled.saturating_add(filled);
+                if filled > longest {
                     last.item = item;
-                    open = Some(length);
+                    open = Some(filled);
                 }
                 continue;
             }
-            open = joins.then_some(length);
+            open = joins.then_some(filled);
             shown.push(Shown {
                 item,
                 start,
                 end,
-                stands_for: 1,
+                stands_for: count.into(),
+                filled,
             });
         }
         shown
+    }
+}
+
+impl Timeline {
+    /// Holds short neighbours as one where the recordings together have too many items.
+    pub(super) fn thin(&mut self) {
+        if self.items.start.len() <= self.most {
+            return;
+        }
+        let (start, end) = self.times().unwrap_or_default();
+        let room = self.most / 2;
+        let mut fold = Fold::of(self, room);
+        loop {
+            self.keep(&fold);
+            let held = self.items.start.len();
+            if held <= self.most / 4 * 3 {
+                return;
+            }
+            if !fold.draws_apart(end.abs_diff(start)) {
+                // Many rows of few items each.
+                self.most = self.most.max(held.saturating_mul(2));
+                return;
+            }
+            fold = fold.coarser(self, held, room);
+        }
+    }
+
+    fn keep(&mut self, fold: &Fold) {
+        let mut kept = Items::default();
+        for at in 0..self.rows.len() {
+            let from = kept.start.len();
+            let items = self.rows.get(at).map(|row| row.items.clone());
+            for shown in fold.row(self, items.unwrap_or_default()) {
+                kept.push(&self.items, &shown);
+            }
+            if let Some(row) = self.rows.get_mut(at) {
+                row.items = from..kept.start.len();
+            }
+        }
+        self.items = kept;
+    }
+}
+
+impl Items {
+    /// Makes room for so many more.
+    pub(super) fn reserve(&mut self, more: usize) {
+        self.start.reserve(more);
+        self.end.reserve(more);
+        self.name.reserve(more);
+        self.detail.reserve(more);
+        self.covered.reserve(more);
+        self.flags.reserve(more);
+        self.count.reserve(more);
+        self.filled.reserve(more);
+    }
+
+    fn push(&mut self, of: &Self, shown: &Shown) {
+        let number = |column: &[u32]| column.get(shown.item).copied().unwrap_or_default();
+        let is_single = shown.stands_for == 1;
+        let covered = of.covered.get(shown.item).filter(|_| is_single);
+        let flags = of.flags.get(shown.item).filter(|_| is_single);
+        self.start.push(shown.start);
+        self.end.push(shown.end);
+        self.name.push(number(&of.name));
+        self.detail
+            .push(if is_single { number(&of.detail) } else { 0 });
+        self.covered.push(covered.copied().unwrap_or_default());
+        self.flags.push(flags.copied().unwrap_or_default());
+        self.count.push(saturated_u32(shown.stands_for));
+        self.filled.push(shown.filled);
     }
 }

@@ -2,7 +2,8 @@
 
 use traceloom_model::Timestamp;
 
-use super::collect::{InputDamage, Spans};
+use super::collect::InputDamage;
+use super::held::Spans;
 
 /// Finds the stretch of time that each fault lies in: from the end of the span whose bytes come before it to the start
 /// of the one whose bytes come after. Both ends are estimates, because records are written when spans begin or when

@@ -33,11 +33,13 @@ mod collect;
 mod data;
 mod details;
 mod fold;
+mod held;
 pub(crate) mod html;
 mod levels;
 mod loss;
 mod nest;
 mod order;
+mod thin;
 mod track;
 
 pub use activity::Activity;
@@ -108,7 +110,7 @@ pub struct Row {
     pub(crate) items: Range<usize>,
 }
 
-/// Items of all rows in columns: 33 bytes each.
+/// Items of all rows in columns: 45 bytes each.
 #[derive(Debug, Default)]
 pub(crate) struct Items {
     pub(crate) start: Vec<Timestamp>,
@@ -119,6 +121,10 @@ pub(crate) struct Items {
     /// Nanoseconds that its children on the same track cover.
     pub(crate) covered: Vec<u64>,
     pub(crate) flags: Vec<u8>,
+    /// How many it is: more than 1 where they are held together.
+    pub(crate) count: Vec<u32>,
+    /// Nanoseconds that they fill.
+    pub(crate) filled: Vec<u64>,
 }
 
 /// One of the recordings.
@@ -140,7 +146,7 @@ pub struct Source {
 }
 
 /// Recordings over time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Timeline {
     /// The recordings, in the order in which they were added.
     pub sources: Vec<Source>,
@@ -152,9 +158,38 @@ pub struct Timeline {
     pub counters: Vec<Counter>,
     pub(crate) items: Items,
     pub(crate) names: Names,
+    /// Items that are held; of more, short neighbours are held as one.
+    most: usize,
+}
+
+impl Default for Timeline {
+    fn default() -> Self {
+        Self::holding(MOST_ITEMS)
+    }
 }
 
 impl Timeline {
+    /// Starts with nothing; at most about so many spans, events and samples of all recordings are held one by one.
+    #[must_use]
+    pub fn holding(most: usize) -> Self {
+        Self {
+            sources: Vec::new(),
+            tracks: Vec::new(),
+            rows: Vec::new(),
+            counters: Vec::new(),
+            items: Items::default(),
+            names: Names::default(),
+            most,
+        }
+    }
+
+    /// Returns how many spans, events and samples are held together with others, for want of room.
+    #[must_use]
+    pub fn held_together(&self) -> u64 {
+        let counts = self.items.count.iter().map(|&count| u64::from(count));
+        counts.filter(|&count| count > 1).sum()
+    }
+
     /// Returns from when to when it reaches: times of clocks that nobody placed are counted from their start.
     #[must_use]
     pub fn times(&self) -> Option<(Timestamp, Timestamp)> {

@@ -1,5 +1,8 @@
 //! Where on a track a span is drawn: below the span around it, beside the spans it overlaps.
 
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
 use traceloom_model::Timestamp;
 
 /// Lanes of a track, and levels within a lane, that are drawn.
@@ -52,6 +55,22 @@ impl Lanes {
         }
         open.push(end);
         Some(open.len() - 1)
+    }
+}
+
+/// The lanes of spans: those beyond the first are rare, only they are remembered.
+#[derive(Debug, Default)]
+pub(super) struct LaneOfSpan(HashMap<u64, usize, RandomState>);
+
+impl LaneOfSpan {
+    pub(super) fn of(&self, span: u64) -> Option<usize> {
+        self.0.get(&span).copied()
+    }
+
+    pub(super) fn remember(&mut self, span: u64, lane: usize) {
+        if lane > 0 {
+            self.0.insert(span, lane);
+        }
     }
 }
 

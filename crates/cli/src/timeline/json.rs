@@ -40,6 +40,7 @@ pub(super) fn json(timeline: &Timeline, columns: usize, most: usize) -> Value {
         "start_ns": times.map(|(start, _)| start),
         "end_ns": times.map(|(_, end)| end),
         "columns": columns,
+        "held_together": timeline.held_together(),
         "sources": sources.collect::<Vec<_>>(),
         "tracks": tracks.collect::<Vec<_>>(),
         "counters": counters.collect::<Vec<_>>(),

@@ -97,6 +97,14 @@ fn print_hints(
         );
         writeln!(out, "{}", style.dim(text))?;
     }
+    let together = timeline.held_together();
+    if together > 0 {
+        let text = format!(
+            "{} of the shortest spans, events and samples are held together: bars are right to a small part of a column",
+            count(together)
+        );
+        writeln!(out, "{}", style.dim(text))?;
+    }
     if let Some((from, to)) = timeline.bulk() {
         let when = match is_dated(timeline) {
             true => format!(

@@ -6,18 +6,19 @@ use crate::inputs::{Inputs, ReadFlags};
 use crate::select::CallFlags;
 use crate::streams::message;
 
-/// Reads the inputs that can be opened.
+/// Reads the inputs that can be opened; at most about so many of their spans, events and samples are held one by one.
 pub(crate) fn read(
     calls: &CallFlags,
     flags: &ReadFlags,
     inputs: &mut Inputs<'_>,
+    most: usize,
 ) -> anyhow::Result<Timeline> {
-    let mut timeline = Timeline::default();
+    let mut timeline = Timeline::holding(most);
     let windowed = flags.time.is_bounded() || !calls.is_empty();
     for input in inputs.all()? {
         let only = input.recordings()?.len() == 1;
         let notes = input.read(|recording| {
-            let mut collector = Collector::default();
+            let mut collector = Collector::holding(most);
             let notes = recording.lower_chosen(calls, &mut collector)?;
             let title = match only {
                 true => name(input.path()),

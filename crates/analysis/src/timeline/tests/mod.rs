@@ -1,4 +1,5 @@
 mod page;
+mod thin;
 
 use proptest::prelude::*;
 use traceloom_model::{
