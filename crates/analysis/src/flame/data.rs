@@ -40,11 +40,9 @@ pub(super) fn data(
     methods: Option<&CallTree>,
     picture: &Picture<'_>,
 ) {
-    let places = is_cut(tree).then(|| Layout::of(tree, LEAST).places);
-    let shown: Vec<usize> = match places {
-        Some(places) => places.iter().map(|place| place.node as usize).collect(),
-        None => (0..tree.nodes.len()).collect(),
-    };
+    let wide = is_cut(tree).then(|| Layout::of(tree, LEAST).places);
+    let wide = wide.map(|places| places.iter().map(|place| place.node).collect());
+    let shown = ShownNodes { tree, wide };
     let merge = match tree.measure.merge {
         Merge::Sum => "sum",
         Merge::Min => "min",
@@ -77,8 +75,8 @@ pub(super) fn data(
             );
         }
         if let Some(compared) = picture.changes {
-            let of = |&number: &usize| compared.changes.get(number).copied().unwrap_or_default();
-            let changes = || shown.iter().map(of);
+            let of = |at| compared.changes.get(at).copied().unwrap_or_default();
+            let changes = || (0..shown.len()).filter_map(|at| shown.number(at)).map(of);
             data.column("was", changes().map(|change| change.total));
             data.column("was_own", changes().map(|change| change.own));
             Object::write(data.key("compared"), |data| comparison(data, compared));
@@ -97,9 +95,35 @@ pub(super) fn data(
         {
             data.column("of_methods", places.into_iter().map(i64::from));
         }
-        let nodes = shown.iter().filter_map(|&number| tree.nodes.get(number));
-        columns(data, &nodes.copied().collect::<Vec<_>>());
+        columns(data, &shown);
     });
+}
+
+/// The nodes that a page holds.
+struct ShownNodes<'t> {
+    tree: &'t CallTree,
+    /// Those that are wide enough, where not all are shown.
+    wide: Option<Vec<u32>>,
+}
+
+impl ShownNodes<'_> {
+    fn len(&self) -> usize {
+        let wide = self.wide.as_ref();
+        wide.map_or(self.tree.nodes.len(), Vec::len)
+    }
+
+    /// The number in the tree of what is shown at a place.
+    fn number(&self, at: usize) -> Option<usize> {
+        match &self.wide {
+            Some(wide) => wide.get(at).map(|&number| number as usize),
+            None => Some(at),
+        }
+    }
+
+    fn iter(&self) -> impl DoubleEndedIterator<Item = &Node> {
+        let numbers = (0..self.len()).filter_map(|at| self.number(at));
+        numbers.filter_map(|number| self.tree.nodes.get(number))
+    }
 }
 
 /// Writes the values of nodes in stretches of time; a stretch and a node are the difference to the one before.
@@ -126,7 +150,7 @@ fn course(data: &mut Object<'_>, over_time: &OverTime, values: &[NodeStretch]) {
 /// Writes the nodes: symbol, callers that end before each, own value and count.
 ///
 /// A total is the own value and the totals below it. Where callees overlapped it is more, and the difference is written.
-fn columns(data: &mut Object<'_>, nodes: &[Node]) {
+fn columns(data: &mut Object<'_>, nodes: &ShownNodes<'_>) {
     let mut depth = 0;
     let left = nodes.iter().map(|node| {
         let left = depth - i64::from(node.depth);

@@ -1,5 +1,7 @@
 //! A page that holds the whole tree and draws it on a canvas, without network.
 
+use std::borrow::Cow;
+
 use super::data::{counted, data, is_cut};
 use super::{Compared, Picture};
 use crate::page::{FLAME, Heading, escape, fill, list, page};
@@ -30,7 +32,9 @@ pub fn html(trees: &[CallTree], picture: &Picture<'_>) -> String {
         about: &about,
         class: "whole",
     };
-    let own = trees.iter().map(|tree| (Dimension::Method, tree.clone()));
+    let own = trees
+        .iter()
+        .map(|tree| (Dimension::Method, Cow::Borrowed(tree)));
     let is_small = |tree: &CallTree| tree.nodes.len() <= MOST_OF_ONE;
     let others = trees.iter().filter(|tree| is_small(tree)).flat_map(|tree| {
         let has_library = tree.symbols.iter().any(|symbol| symbol.library.is_some());
@@ -40,18 +44,20 @@ pub fn html(trees: &[CallTree], picture: &Picture<'_>) -> String {
             Dimension::Class | Dimension::Package => true,
         };
         let all = Dimension::ALL.into_iter().filter(wanted);
-        all.map(|one| (one, tree.by(one)))
+        all.map(|one| (one, Cow::Owned(tree.by(one))))
     });
     let lines = picture.lines.iter();
     let lines = lines.filter(|tree| tree.has_lines() && is_small(tree));
-    let lines = lines.map(|tree| (Dimension::Line, tree.clone()));
+    let lines = lines.map(|tree| (Dimension::Line, Cow::Borrowed(tree)));
     // A difference is of functions, and what its frames changed by is known of those.
     let mut all: Vec<_> = match picture.changes {
         Some(_) => own.collect(),
         None => own.chain(lines).chain(others).collect(),
     };
     all.sort_by_key(|(one, _)| *one != picture.dimension);
-    let all = all.iter().map(|(one, tree)| (*one, tree, picture.changes));
+    let all = all
+        .iter()
+        .map(|(one, tree)| (*one, tree.as_ref(), picture.changes));
     let other = picture.other.iter();
     let other = other.map(|&(tree, changes)| (Dimension::Method, tree, Some(changes)));
     let all: Vec<_> = all.chain(other).collect();

@@ -350,7 +350,8 @@ fn head(out: &mut String, tree: &CallTree, picture: &Picture<'_>, height: u32, c
 /// The kinds of work of a tree's nodes, each kind once.
 #[derive(Default)]
 struct WorkKinds {
-    all: Vec<WorkKind>,
+    /// Token and name.
+    all: Vec<(&'static str, String)>,
     /// By node: its kind's place in `all`.
     of_nodes: Vec<usize>,
 }
@@ -371,10 +372,10 @@ impl WorkKinds {
             return Self::default();
         };
         let mut kinds = Self::default();
-        let mut places: HashMap<WorkKind, usize> = HashMap::new();
+        let mut places: HashMap<WorkKind<'_>, usize> = HashMap::new();
         for kind in kinds_of_nodes(tree, categories) {
-            let place = *places.entry(kind).or_insert_with_key(|kind| {
-                kinds.all.push(kind.clone());
+            let place = *places.entry(kind).or_insert_with_key(|&(token, name)| {
+                kinds.all.push((token, name.to_owned()));
                 kinds.all.len() - 1
             });
             kinds.of_nodes.push(place);
@@ -382,7 +383,7 @@ impl WorkKinds {
         kinds
     }
 
-    fn of_node(&self, node: u32) -> Option<(usize, &WorkKind)> {
+    fn of_node(&self, node: u32) -> Option<(usize, &(&'static str, String))> {
         let place = *self.of_nodes.get(node as usize)?;
         Some((place, self.all.get(place)?))
     }

@@ -55,7 +55,7 @@ pub(crate) fn where_to(category: &str) -> String {
 }
 
 /// The colour's token of a kind of work, and its name.
-pub(crate) type WorkKind = (&'static str, String);
+pub(crate) type WorkKind<'c> = (&'static str, &'c str);
 
 /// Returns the kind of work of a function that no rule matches.
 pub(crate) fn unnamed(symbol: &Symbol, own: &OwnCode) -> (&'static str, &'static str) {
@@ -71,16 +71,20 @@ pub(crate) fn unnamed(symbol: &Symbol, own: &OwnCode) -> (&'static str, &'static
 }
 
 /// Returns the kind of work of each node of a tree.
-pub(crate) fn kinds_of_nodes(tree: &CallTree, categories: &Categories) -> Vec<WorkKind> {
+pub(crate) fn kinds_of_nodes<'c>(tree: &CallTree, categories: &'c Categories) -> Vec<WorkKind<'c>> {
     let own = own_code(tree, categories);
     let of_nodes = categories_of_nodes(tree, categories);
+    let symbols = tree.symbols.iter();
+    let of_symbols: Vec<_> = symbols.map(|symbol| unnamed(symbol, &own)).collect();
     let kind = |(node, category): (&crate::Node, Option<usize>)| {
         let name = category.and_then(|category| categories.names().get(category));
-        let (token, name) = match name {
-            Some(name) => (token(name), title(name)),
-            None => unnamed(tree.symbol(node.symbol), &own),
-        };
-        (token, name.to_owned())
+        match name {
+            Some(name) => (token(name), title(name.as_str())),
+            None => {
+                let of_symbol = of_symbols.get(node.symbol.index());
+                of_symbol.copied().unwrap_or(("k-none", "Unknown"))
+            }
+        }
     };
     tree.nodes.iter().zip(of_nodes).map(kind).collect()
 }

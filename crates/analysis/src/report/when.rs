@@ -28,7 +28,7 @@ pub(super) fn when(out: &mut String, report: &Report<'_>) -> bool {
     };
     let (from, to) = bulk(&values);
     let kinds = kinds_of_nodes(tree, report.categories);
-    let mut sums: BTreeMap<&WorkKind, [i64; BARS]> = BTreeMap::new();
+    let mut sums: BTreeMap<WorkKind<'_>, [i64; BARS]> = BTreeMap::new();
     let mut outside = 0_i64;
     for value in &values {
         let bar = bar(value.stretch, from, to);
@@ -36,7 +36,7 @@ pub(super) fn when(out: &mut String, report: &Report<'_>) -> bool {
             outside = outside.saturating_add(value.own);
             continue;
         };
-        let bars = sums.entry(kind).or_insert([0; BARS]);
+        let bars = sums.entry(*kind).or_insert([0; BARS]);
         if let Some(sum) = bars.get_mut(bar) {
             *sum = sum.saturating_add(value.own);
         }
