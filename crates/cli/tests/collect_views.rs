@@ -340,22 +340,27 @@ fn answer(address: &str, path: &str) -> (Value, String) {
     (serde_json::from_str(&body).expect("JSON"), head)
 }
 
+/// Sends the shop three times, and returns its captures once they are decoded.
+fn shops(collector: &Collector, address: &str) -> Vec<Value> {
+    let to = format!("cdt://{}", collector.address());
+    for _ in 0..3 {
+        let sent = run(&["send", SHOP, "--to", &to, "--service", "shop"]);
+        assert!(sent.status.success(), "{sent:?}");
+    }
+    eventually(|| {
+        let captures = rows(address, "/api/v1/captures");
+        let is_known = |one: &Value| one["facts"].is_object() && one["state"] == "goodbye";
+        (captures.len() == 3 && captures.iter().all(is_known)).then_some(captures)
+    })
+}
+
 #[test]
 fn what_a_budget_leaves_out_is_said() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
     let collector = Collector::start(&data, &[]);
     let address = authority(&collector);
-    let to = format!("cdt://{}", collector.address());
-    for _ in 0..3 {
-        let sent = run(&["send", SHOP, "--to", &to, "--service", "shop"]);
-        assert!(sent.status.success(), "{sent:?}");
-    }
-    let captures = eventually(|| {
-        let captures = rows(&address, "/api/v1/captures");
-        let is_known = |one: &Value| one["facts"].is_object() && one["state"] == "goodbye";
-        (captures.len() == 3 && captures.iter().all(is_known)).then_some(captures)
-    });
+    let captures = shops(&collector, &address);
     let size = |capture: &Value| -> u64 {
         let parts = capture["parts"].as_array().expect("parts").iter();
         parts
@@ -422,16 +427,7 @@ fn lists_of_calls_say_what_a_budget_leaves_out() {
     let data = folder.path().join("data");
     let collector = Collector::start(&data, &[]);
     let address = authority(&collector);
-    let to = format!("cdt://{}", collector.address());
-    for _ in 0..3 {
-        let sent = run(&["send", SHOP, "--to", &to, "--service", "shop"]);
-        assert!(sent.status.success(), "{sent:?}");
-    }
-    let captures = eventually(|| {
-        let captures = rows(&address, "/api/v1/captures");
-        let is_known = |one: &Value| one["facts"].is_object() && one["state"] == "goodbye";
-        (captures.len() == 3 && captures.iter().all(is_known)).then_some(captures)
-    });
+    let captures = shops(&collector, &address);
     let n_calls = captures[0]["facts"]["calls"].as_u64().expect("calls");
     // One byte has room for one capture, in every order; each next budget has room for more.
     for sort in ["-start", "-duration"] {

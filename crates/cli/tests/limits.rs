@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use program::{SHOP, text};
+use program::{SHOP, copy_folder, text};
 
 /// Runs the program in a shell that limits it first.
 fn limited(limit: &str, args: &[&str]) -> Output {
@@ -82,20 +82,6 @@ fn what_decodes_to_a_thousand_times_its_size_ends_and_says_so() {
     );
 }
 
-/// Copies the files of a folder.
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).expect("a folder");
-    for entry in std::fs::read_dir(from).expect("a folder") {
-        let entry = entry.expect("an entry");
-        let to = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &to);
-        } else {
-            std::fs::copy(entry.path(), to).expect("it is copied");
-        }
-    }
-}
-
 /// Each restart is written as six files, and all of them are open for writing at some time.
 #[test]
 fn many_restarts_become_folders_with_few_file_handles() {
@@ -104,7 +90,7 @@ fn many_restarts_become_folders_with_few_file_handles() {
     let shop = Path::new(SHOP).join(day).join("1773463907604");
     for restart in 0..60 {
         let start = 1_773_463_907_604_u64 + restart * 100_000;
-        copy(
+        copy_folder(
             &shop,
             &folder.path().join("dump").join(day).join(start.to_string()),
         );

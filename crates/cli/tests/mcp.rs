@@ -1,13 +1,14 @@
 //! `traceloom mcp`: its messages, its limits, and the SDK's own client.
 
+mod program;
+
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use program::{SHOP, copy_folder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
 
 /// A folder with the shop as one file, a profile, and a file beside it that no tool may read.
 struct Dumps {
@@ -18,7 +19,7 @@ impl Dumps {
     fn new() -> Self {
         let root = tempfile::tempdir().expect("a folder");
         let folder = root.path().join("dumps");
-        copy(Path::new(SHOP), &folder.join("shop"));
+        copy_folder(Path::new(SHOP), &folder.join("shop"));
         let profile = traceloom_samples::bytes("pprof", 3, 20_000);
         std::fs::write(folder.join("cpu.pb"), &profile).expect("a file");
         std::fs::write(folder.join("notes.txt"), "no trace\n").expect("a file");
@@ -28,18 +29,6 @@ impl Dumps {
 
     fn folder(&self) -> PathBuf {
         self.root.path().join("dumps")
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).expect("a folder");
-    for entry in std::fs::read_dir(from).expect("a folder") {
-        let entry = entry.expect("an entry");
-        let to = to.join(entry.file_name());
-        match entry.path().is_dir() {
-            true => copy(&entry.path(), &to),
-            false => drop(std::fs::copy(entry.path(), to).expect("a copy")),
-        }
     }
 }
 

@@ -2,26 +2,16 @@
 
 #![cfg(target_os = "linux")]
 
+mod program;
+
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
-
-/// The folder that the script wrote to.
-fn built(end: &str) -> Option<PathBuf> {
-    let Some(folder) = std::env::var_os("TRACELOOM_STATIC") else {
-        eprintln!("skipped: TRACELOOM_STATIC names no folder that packaging/static.sh wrote to");
-        return None;
-    };
-    let files = fs::read_dir(&folder).expect("a folder");
-    let mut files = files.map(|file| file.expect("a file").path());
-    let found = files.find(|file| file.to_string_lossy().ends_with(end));
-    Some(found.unwrap_or_else(|| panic!("{end} in {}", Path::new(&folder).display())))
-}
+use program::{SHOP, copy_folder, packaged};
 
 /// An own root, and a user namespace where that takes no privilege.
 fn in_root(root: &Path) -> Command {
@@ -31,21 +21,9 @@ fn in_root(root: &Path) -> Command {
     command
 }
 
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a folder");
-    for entry in fs::read_dir(from).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        let to = to.join(path.file_name().expect("a name"));
-        match path.is_dir() {
-            true => copy(&path, &to),
-            false => drop(fs::copy(&path, &to).expect("a copy")),
-        }
-    }
-}
-
 #[test]
 fn the_static_program_needs_nothing_of_its_machine() {
-    let Some(program) = built("-x86_64-linux-static") else {
+    let Some(program) = packaged("TRACELOOM_STATIC", "static.sh", "-x86_64-linux-static") else {
         return;
     };
     let bytes = fs::read(&program).expect("a program");
@@ -53,7 +31,7 @@ fn the_static_program_needs_nothing_of_its_machine() {
     let root = tempfile::tempdir().expect("a folder");
     let root = root.path();
     fs::copy(&program, root.join("traceloom")).expect("a copy");
-    copy(Path::new(SHOP), &root.join("shop"));
+    copy_folder(Path::new(SHOP), &root.join("shop"));
     let alone = in_root(root).arg("--version").output();
     match alone {
         Ok(output) if output.status.success() => {}

@@ -2,23 +2,13 @@
 #![allow(missing_docs, reason = "a test")]
 #![cfg(target_os = "linux")]
 
+mod program;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/shop");
-
-/// The program in the folder that the script wrote to.
-fn built() -> Option<PathBuf> {
-    let Some(folder) = std::env::var_os("TRACELOOM_WINDOWS") else {
-        eprintln!("skipped: TRACELOOM_WINDOWS names no folder that packaging/windows.sh wrote to");
-        return None;
-    };
-    let files = fs::read_dir(&folder).expect("a folder");
-    let mut files = files.map(|file| file.expect("a file").path());
-    let found = files.find(|file| file.extension() == Some("exe".as_ref()));
-    Some(found.unwrap_or_else(|| panic!("no program in {}", Path::new(&folder).display())))
-}
+use program::{SHOP, copy_folder, packaged};
 
 /// Debian keeps the program beside the search path.
 fn wine() -> Option<&'static str> {
@@ -32,18 +22,6 @@ fn wine() -> Option<&'static str> {
         eprintln!("skipped: wine64 is not installed");
     }
     found
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a folder");
-    for entry in fs::read_dir(from).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        let to = to.join(path.file_name().expect("a name"));
-        match path.is_dir() {
-            true => copy(&path, &to),
-            false => drop(fs::copy(&path, &to).expect("a copy")),
-        }
-    }
 }
 
 /// Random bytes from the library that older Wine has, where the standard library asks another one for them.
@@ -74,7 +52,8 @@ fn install(program: &Path, folder: &Path) -> Option<PathBuf> {
 
 #[test]
 fn the_windows_program_does_what_this_one_does() {
-    let (Some(program), Some(wine)) = (built(), wine()) else {
+    let (Some(program), Some(wine)) = (packaged("TRACELOOM_WINDOWS", "windows.sh", ".exe"), wine())
+    else {
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");
@@ -82,7 +61,7 @@ fn the_windows_program_does_what_this_one_does() {
     let Some(program) = install(&program, folder) else {
         return;
     };
-    copy(Path::new(SHOP), &folder.join("shop"));
+    copy_folder(Path::new(SHOP), &folder.join("shop"));
     let sample = traceloom_samples::bytes("heph", 7, 1 << 16);
     fs::write(folder.join("a.heph"), sample).expect("a file");
     let run = |mut command: Command, args: &[&str]| -> Output {

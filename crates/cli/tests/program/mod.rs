@@ -4,7 +4,8 @@
 
 pub mod running;
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -32,6 +33,31 @@ pub fn text(bytes: &[u8]) -> String {
 /// Returns a path as an argument.
 pub fn path_text(path: &Path) -> &str {
     path.to_str().expect("a path of text")
+}
+
+/// Copies a folder with everything in it.
+pub fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let to = to.join(path.file_name().expect("a name"));
+        match path.is_dir() {
+            true => copy_folder(&path, &to),
+            false => drop(fs::copy(&path, &to).expect("a copy")),
+        }
+    }
+}
+
+/// Returns the file that a script of `packaging/` wrote to the folder which a variable names; says so where none is named.
+pub fn packaged(variable: &str, script: &str, end: &str) -> Option<PathBuf> {
+    let Some(folder) = std::env::var_os(variable) else {
+        eprintln!("skipped: {variable} names no folder that packaging/{script} wrote to");
+        return None;
+    };
+    let files = fs::read_dir(&folder).expect("a folder");
+    let mut files = files.map(|file| file.expect("a file").path());
+    let found = files.find(|file| file.to_string_lossy().ends_with(end));
+    Some(found.unwrap_or_else(|| panic!("{end} in {}", Path::new(&folder).display())))
 }
 
 /// Runs the program, which must succeed, and returns what it prints.
