@@ -8,6 +8,19 @@ const ROWS = 500;
 const captures = process.argv.slice(2);
 const cells = (page) => page.$$eval('.rows tbody tr', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.querySelector('[title]')?.title ?? cell.textContent)));
 
+/** Waits for what is so once the page has drawn what it was asked for. */
+async function inTime(page, check) {
+  const until = Date.now() + 10_000;
+  for (;;) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > until) throw error;
+      await page.waitForTimeout(50);
+    }
+  }
+}
+
 /** The rows of a table of `top`, as its page writes them, and the same rows by name. */
 async function expected(page, table) {
   const unit = { ns: 'ns', bytes: 'bytes' }[table.unit] ?? 'count';
@@ -83,9 +96,11 @@ await browse(async (page, open) => {
       const table = tableOf(inRange, values, value);
       await page.click('.flame .view-table');
       const byName = await expected(page, table);
-      const rows = await cells(page);
-      assert.equal(rows.length, Math.min(table.functions.length, ROWS), `${capture} ${value} from ${from} to ${to}`);
-      for (const [self, , total, , count, name] of rows) assert.deepEqual([self, total, count], byName.get(name), name);
+      await inTime(page, async () => {
+        const rows = await cells(page);
+        assert.equal(rows.length, Math.min(table.functions.length, ROWS), `${capture} ${value} from ${from} to ${to}`);
+        for (const [self, , total, , count, name] of rows) assert.deepEqual([self, total, count], byName.get(name), name);
+      });
       if (hasLines) {
         // The same range by functions.
         await page.selectOption('.flame .dimension', 'method');
