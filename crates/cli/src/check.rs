@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use clap::Args;
-use traceloom_formats::{LowerOptions, Source as _, damage};
+use traceloom_formats::{Format, LowerOptions, Source as _, damage};
 use traceloom_input::{Document, Input, lower};
 use traceloom_model::{
     Asks, Batch, Clock, CounterBatch, Definitions, EventBatch, Flow, Level, Note, Notes, Order,
@@ -140,7 +140,16 @@ fn read_parts(
     common: &Common,
     sink: &mut NoteCollector<'_>,
 ) -> anyhow::Result<()> {
-    for &at in &checked.parts {
+    let of_lowering: HashSet<usize> = match sink.watch.is_some() {
+        true => HashSet::new(),
+        false => checked.documents.iter().filter_map(lowered_alone).collect(),
+    };
+    for at in checked
+        .parts
+        .iter()
+        .copied()
+        .filter(|at| !of_lowering.contains(at))
+    {
         let facts = gather_part(input, at, common)?;
         for note in facts.notes.kept() {
             let _ = sink.add(note.clone());
@@ -155,6 +164,16 @@ fn read_parts(
     }
     sink.lowering = true;
     Ok(())
+}
+
+/// Returns the one part of a recording whose lowering notes all that its reader would.
+fn lowered_alone(document: &Document<'_>) -> Option<usize> {
+    let mut members = document.members();
+    let (Some((at, part)), None) = (members.next(), members.next()) else {
+        return None;
+    };
+    let is_enough = |format: &&Format| format.lowers_notes && format.lower.is_some();
+    part.part.format.filter(is_enough).map(|_| at)
 }
 
 /// Lowers the recordings, and shows them to the watch.

@@ -13,7 +13,7 @@ mod obey;
 use std::io::Read as _;
 use std::path::Path;
 
-use obey::{Place, along, cut, lowers, obeys, whole};
+use obey::{Place, along, cut, lowers, lowers_notes, obeys, whole};
 use proptest::prelude::*;
 use traceloom_formats::{FORMATS, Format, Probe, Record, RecordSink, read_slice};
 use traceloom_model::{Flow, Level, Limits, Note};
@@ -68,6 +68,7 @@ fn laws(format: &'static Format, name: &str, input: &[u8]) {
         Err(fault) => panic!("{} {name}: {fault}", format.name),
     };
     law("lowered", lowers(format, input));
+    law("noted", lowers_notes(format, input));
     let mut random = Random(input.len() as u64);
 
     if input.len() <= SMALL {
@@ -104,11 +105,19 @@ fn laws(format: &'static Format, name: &str, input: &[u8]) {
             &format!("lowered, truncated at {at}"),
             lowers(format, &input[..at]),
         );
+        law(
+            &format!("noted, truncated at {at}"),
+            lowers_notes(format, &input[..at]),
+        );
         if let Some(byte) = changed.get_mut(at) {
             *byte ^= 0x55;
             law(
                 &format!("lowered, changed at {at}"),
                 lowers(format, &changed),
+            );
+            law(
+                &format!("noted, changed at {at}"),
+                lowers_notes(format, &changed),
             );
             changed[at] ^= 0x55;
         }

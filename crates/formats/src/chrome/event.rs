@@ -2,7 +2,25 @@
 
 use std::borrow::Cow;
 
-use crate::text::json::{Kind, Value, scale};
+use crate::text::json::{Kind, Value, scale, short_key};
+
+const PH: u64 = short_key(b"ph");
+const NAME: u64 = short_key(b"name");
+const CAT: u64 = short_key(b"cat");
+const PID: u64 = short_key(b"pid");
+const TID: u64 = short_key(b"tid");
+const TS: u64 = short_key(b"ts");
+const DUR: u64 = short_key(b"dur");
+const ID: u64 = short_key(b"id");
+const ID2: u64 = short_key(b"id2");
+const BIND_ID: u64 = short_key(b"bind_id");
+const FLOW_IN: u64 = short_key(b"flow_in");
+const FLOW_OUT: u64 = short_key(b"flow_out");
+const SCOPE: u64 = short_key(b"s");
+const ID_SCOPE: u64 = short_key(b"scope");
+const BP: u64 = short_key(b"bp");
+const ARGS: u64 = short_key(b"args");
+const SF: u64 = short_key(b"sf");
 
 /// An event; what is not there is none.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,29 +50,40 @@ impl<'d> TraceEvent<'d> {
     pub(super) fn read(value: Value<'d>) -> Self {
         let mut event = Self::default();
         for member in value.items() {
-            let Some(key) = member.key() else { continue };
-            match &*key {
-                b"ph" => event.ph = Some(member),
-                b"name" => event.name = Some(member),
-                b"cat" => event.cat = Some(member),
-                b"pid" => event.pid = Some(member),
-                b"tid" => event.tid = Some(member),
-                b"ts" => event.ts = nanoseconds(member),
-                b"dur" => event.dur = nanoseconds(member),
-                b"id" => event.id = Some(member),
-                b"id2" => event.id2 = Some(member),
-                b"bind_id" => event.bind_id = Some(member),
-                b"flow_in" => event.flow_in = member.kind() == Kind::True,
-                b"flow_out" => event.flow_out = member.kind() == Kind::True,
-                b"s" => event.scope = Some(member),
-                b"scope" => event.id_scope = Some(member),
-                b"bp" => event.bp = Some(member),
-                b"args" => event.args = Some(member),
-                b"sf" => event.sf = Some(member),
-                _ => {}
+            match member.short_key() {
+                Some(key) => event.put(key, member),
+                // A key with escapes, or longer than any of these.
+                None => {
+                    let key = member.key().filter(|key| key.len() <= 8);
+                    event.put(key.map_or(0, |key| short_key(&key)), member);
+                }
             }
         }
         event
+    }
+
+    #[inline]
+    fn put(&mut self, key: u64, member: Value<'d>) {
+        match key {
+            PH => self.ph = Some(member),
+            NAME => self.name = Some(member),
+            CAT => self.cat = Some(member),
+            PID => self.pid = Some(member),
+            TID => self.tid = Some(member),
+            TS => self.ts = nanoseconds(member),
+            DUR => self.dur = nanoseconds(member),
+            ID => self.id = Some(member),
+            ID2 => self.id2 = Some(member),
+            BIND_ID => self.bind_id = Some(member),
+            FLOW_IN => self.flow_in = member.kind() == Kind::True,
+            FLOW_OUT => self.flow_out = member.kind() == Kind::True,
+            SCOPE => self.scope = Some(member),
+            ID_SCOPE => self.id_scope = Some(member),
+            BP => self.bp = Some(member),
+            ARGS => self.args = Some(member),
+            SF => self.sf = Some(member),
+            _ => {}
+        }
     }
 
     /// The phase, 0 for none.

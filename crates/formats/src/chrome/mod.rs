@@ -68,6 +68,7 @@ pub const FORMAT: Format = Format {
     probe: probe::probe,
     reader: Some(|limits| Box::new(read::Reader::new(limits))),
     lower: Some(lower::lower),
+    lowers_notes: true,
     raise: Some(write::open),
     holds: HOLDS,
     ..Format::BASE

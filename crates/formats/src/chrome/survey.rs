@@ -127,12 +127,7 @@ pub(super) fn each(
                 TracePiece::Event(from, end) => {
                     let text = subslice(window, from..end);
                     let flow = splitter.parsed(text, |document| {
-                        if let Some(defect) = document.defects().first() {
-                            let at = offset + (from + defect.offset) as u64;
-                            let count = document.defects().len() as u64;
-                            let note = damage(defect.kind, at, defect.text).counting(count);
-                            see(TracePart::Note(note))?;
-                        }
+                        defects(document, offset + from as u64, &mut see)?;
                         match document.root() {
                             Some(value) => see(TracePart::Event(value, offset)),
                             None => Flow::Continue(()),
@@ -145,10 +140,10 @@ pub(super) fn each(
                     let key = subslice(window, key..from);
                     let key = Document::parse(key, limits);
                     let name = key.root().and_then(Value::bytes).unwrap_or_default();
-                    let flow = match document.root() {
-                        Some(value) => see(TracePart::Member(&name, value)),
-                        None => Flow::Continue(()),
-                    };
+                    let mut flow = defects(&document, offset + from as u64, &mut see);
+                    if let (Some(value), true) = (document.root(), flow.is_continue()) {
+                        flow = see(TracePart::Member(&name, value));
+                    }
                     (end, flow)
                 }
                 TracePiece::Damage(len, kind) => {
@@ -165,6 +160,20 @@ pub(super) fn each(
         Step::More { consumed: at, need }
     })?;
     Ok(whole || ended)
+}
+
+/// Notes each place of a document that is not JSON, as reading its record does.
+fn defects(
+    document: &Document<'_>,
+    from: u64,
+    see: &mut impl FnMut(TracePart<'_>) -> Flow,
+) -> Flow {
+    for defect in document.defects() {
+        let note = damage(defect.kind, from + defect.offset as u64, defect.text);
+        let skipped = (defect.skipped as u64).max(1);
+        see(TracePart::Note(note.counting(skipped)))?;
+    }
+    Flow::Continue(())
 }
 
 impl SurveyedIds {

@@ -30,6 +30,8 @@ pub struct Format {
     pub set: Option<Set>,
     /// Lowers a source to the model.
     pub lower: Option<Lower>,
+    /// Lowering one part notes all that its reader does, at the same places and as often: `check` reads such a part once.
+    pub lowers_notes: bool,
     /// Cuts a part into pieces that lower by themselves, for several threads.
     pub split: Option<Split>,
     /// Sums a recording up in one pass, for `info`.
@@ -53,6 +55,7 @@ impl Format {
         members: None,
         set: None,
         lower: None,
+        lowers_notes: false,
         split: None,
         summarise: None,
         raise: None,

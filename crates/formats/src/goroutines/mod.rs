@@ -25,6 +25,7 @@ pub const FORMAT: Format = Format {
     probe,
     reader: Some(|limits| line_records::reader(limits)),
     lower: Some(lower::lower),
+    lowers_notes: true,
     ..Format::BASE
 };
 

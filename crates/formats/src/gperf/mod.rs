@@ -36,6 +36,7 @@ use crate::{Confidence, Format, Probe};
 const GPERF: Format = Format {
     reader: Some(|limits| Box::new(Reader::new(limits))),
     lower: Some(lower::lower),
+    lowers_notes: true,
     ..Format::BASE
 };
 

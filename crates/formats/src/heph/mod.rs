@@ -66,6 +66,7 @@ pub const FORMAT: Format = Format {
     probe,
     reader: Some(|limits| Box::new(Reader::new(limits))),
     lower: Some(lower::lower),
+    lowers_notes: true,
     raise: Some(raise::open),
     holds: Capabilities::of(&[
         Feature::WideIntegers,

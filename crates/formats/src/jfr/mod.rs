@@ -62,6 +62,7 @@ pub const FORMAT: Format = Format {
     probe,
     reader: Some(|limits| Box::new(Reader::new(limits))),
     lower: Some(lower::lower),
+    lowers_notes: true,
     split: Some(split::split),
     summarise: Some(lower::summarise),
     ..Format::BASE

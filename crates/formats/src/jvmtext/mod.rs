@@ -44,6 +44,7 @@ pub const THREADS: Format = Format {
             .then_some(Confidence::Certain)
     },
     lower: Some(threads::lower),
+    lowers_notes: true,
     ..TEXT
 };
 
@@ -62,6 +63,7 @@ pub const TOP: Format = Format {
         is_top.then_some(Confidence::Certain)
     },
     lower: Some(top::lower),
+    lowers_notes: true,
     ..TEXT
 };
 
@@ -82,6 +84,7 @@ pub const GC_LOG: Format = Format {
         })
     },
     lower: Some(gc_log::lower),
+    lowers_notes: true,
     ..TEXT
 };
 

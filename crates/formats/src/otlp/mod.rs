@@ -88,6 +88,7 @@ pub const PROFILES_JSON: Format = Format {
     probe: json::profiles_probe,
     reader: Some(json::profiles_reader),
     lower: Some(json::lower_profiles),
+    lowers_notes: true,
     ..Format::BASE
 };
 
@@ -116,6 +117,7 @@ pub const TRACES_JSON: Format = Format {
     probe: json::traces_probe,
     reader: Some(json::traces_reader),
     lower: Some(json::lower_traces),
+    lowers_notes: true,
     raise: Some(|options, output| {
         traces::open(options, output, json::put_traces, "otlp-traces-json")
     }),

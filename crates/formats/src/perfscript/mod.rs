@@ -31,6 +31,7 @@ pub const FORMAT: Format = Format {
     probe,
     reader: Some(|limits| Box::new(Reader::new(limits))),
     lower: Some(lower::lower),
+    lowers_notes: true,
     ..Format::BASE
 };
 

@@ -54,6 +54,7 @@ pub const FORMAT: Format = Format {
     probe: probe::probe,
     reader: Some(|limits| Box::new(Reader::new(limits))),
     lower: Some(lower::lower),
+    lowers_notes: true,
     raise: Some(raise::raise),
     holds: Capabilities::of(&[
         Feature::WideIntegers,

@@ -101,6 +101,7 @@ pub const BINARY: Format = Format {
     probe: probe::binary,
     reader: Some(open_binary),
     lower: Some(lower::lower),
+    lowers_notes: true,
     raise: Some(raise::binary),
     holds: HOLDS.with_variants(&[
         Variant::of("be", "numbers are big-endian; else little-endian"),
@@ -120,6 +121,7 @@ pub const XML: Format = Format {
     probe: probe::xml,
     reader: Some(open_xml),
     lower: Some(lower::lower),
+    lowers_notes: true,
     raise: Some(raise::xml),
     holds: HOLDS,
     ..Format::BASE

@@ -186,6 +186,7 @@ const ZORKA: Format = Format {
     extensions: &["bin"],
     reader: Some(open_typed),
     lower: Some(source::lower),
+    lowers_notes: true,
     ..Format::BASE
 };
 
@@ -259,6 +260,8 @@ pub const AGD: Format = Format {
     streams: true,
     probe: probe_agd,
     reader: Some(|limits| Box::new(requests::DefinitionReader::new(limits))),
+    // A table of symbols that is none is told by its reader alone.
+    lowers_notes: false,
     ..ZORKA
 };
 

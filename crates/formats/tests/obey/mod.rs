@@ -6,7 +6,9 @@ use traceloom_formats::{
     Chunk, ErrorKind, Field, Fork, Format, LowerOptions, Piece, Record, RecordSink, SliceSource,
     Step, read_chunked, read_slice,
 };
-use traceloom_model::{Flow, Join, Limits, Note, Recording, SampleBatch};
+use traceloom_model::{
+    Asks, Definitions, Flow, Join, Level, Limits, Note, Recording, SampleBatch, Sink, Wants,
+};
 
 /// Reads the input at once and in the pieces that `cuts` make, and lowers it.
 ///
@@ -19,6 +21,7 @@ use traceloom_model::{Flow, Join, Limits, Note, Recording, SampleBatch};
 pub fn obeys(format: &'static Format, input: &[u8], cuts: &[usize]) -> Result<(), String> {
     let (expected, _) = whole(format, input)?;
     cut(format, input, cuts, expected)?;
+    lowers_notes(format, input)?;
     lowers(format, input)
 }
 
@@ -316,6 +319,76 @@ pub fn lowers(format: &'static Format, input: &[u8]) -> Result<(), String> {
     match difference(&recording, &joined) {
         None => Ok(()),
         Some(what) => Err(format!("lowered in pieces, {what} are others")),
+    }
+}
+
+/// Returns what a lowering leaves out of the notes that the reader has, or repeats of them; nothing where the format does not
+/// say that it has them all.
+pub fn lowers_notes(format: &'static Format, input: &[u8]) -> Result<(), String> {
+    let (Some(lower), true) = (format.lower, format.lowers_notes) else {
+        return Ok(());
+    };
+    let mut read = NoteList::default();
+    read_slice(format.reader(&Limits::default()).as_mut(), input, &mut read);
+    let source = SliceSource::default().with("part", format, input);
+    let mut lowered = NoteList::default();
+    match lower(&source, &LowerOptions::default(), &mut lowered) {
+        Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(()),
+        result => result.map_err(|error| error.to_string())?,
+    }
+    let lowered_count = |note: &ListedNote| lowered.0.iter().filter(|other| *other == note).count();
+    let read_count = |note: &ListedNote| read.0.iter().filter(|other| *other == note).count();
+    match read
+        .0
+        .iter()
+        .find(|note| lowered_count(note) != read_count(note))
+    {
+        None => Ok(()),
+        Some(note) => Err(format!("the lowering has not the same of {note:?}")),
+    }
+}
+
+/// A note's level, kind, offset, count and text.
+type ListedNote = (Level, &'static str, u64, u64, String);
+
+/// The notes of a reader or of a lowering.
+#[derive(Default)]
+struct NoteList(Vec<ListedNote>);
+
+impl NoteList {
+    fn add(&mut self, note: Note) -> Flow {
+        self.0
+            .push((note.level, note.kind, note.offset, note.count, note.text));
+        Flow::Continue(())
+    }
+}
+
+impl RecordSink for NoteList {
+    fn record(&mut self, _record: &dyn Record) -> Flow {
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        self.add(note)
+    }
+}
+
+impl Sink for NoteList {
+    fn asks(&self) -> Asks {
+        Asks {
+            wants: Wants::Steps { calls: true },
+            checks_values: true,
+            notes_only: true,
+            ..Asks::default()
+        }
+    }
+
+    fn define(&mut self, _new: Definitions) -> Flow {
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, note: Note) -> Flow {
+        self.add(note)
     }
 }
 

@@ -16,6 +16,7 @@ pub(crate) use parse::quote_or_backslash;
 pub use parse::{Defect, Document, JsonTexts};
 pub use reader::{JsonLayout, JsonReader};
 pub use text::{push_string, unescape};
+pub(crate) use value::short_key;
 pub use value::{Kind, Value, scale};
 
 #[cfg(test)]

@@ -51,23 +51,25 @@ impl<'a> Document<'a> {
     /// Texts above 4 GiB are cut there. Linear in time; memory is about 28 bytes a value.
     #[must_use]
     pub fn parse(bytes: &'a [u8], limits: &Limits) -> Self {
-        Self::parse_into(Vec::new(), bytes, limits, DEFECTS)
+        Self::parse_into(&mut Vec::new(), Vec::new(), bytes, limits, DEFECTS)
     }
 
     /// Parses into the memory of another document's values, up to as many defects.
     fn parse_into(
+        open: &mut Vec<OpenContainer>,
         mut nodes: Vec<JsonNode>,
         bytes: &'a [u8],
         limits: &Limits,
         most_defects: usize,
     ) -> Self {
         nodes.clear();
+        open.clear();
         let cut = bytes.get(..u32::MAX as usize).unwrap_or(bytes);
         let mut parser = JsonParser {
             bytes: cut,
             at: 0,
             nodes,
-            open: Vec::new(),
+            open,
             in_object: false,
             open_objects: 0,
             defects: Vec::new(),
@@ -103,7 +105,7 @@ impl<'a> Document<'a> {
     }
 
     pub(super) fn value(&self, row: usize) -> Option<Value<'_>> {
-        Some(Value::new(self, row, *self.nodes.get(row)?))
+        Some(Value::new(self, row, self.nodes.get(row)?))
     }
 }
 
@@ -111,6 +113,8 @@ impl<'a> Document<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct JsonTexts {
     nodes: Vec<JsonNode>,
+    /// Kept for its memory.
+    open: Vec<OpenContainer>,
     /// Where the value ends that `nodes` hold for the next text.
     held: Option<usize>,
 }
@@ -119,7 +123,8 @@ impl JsonTexts {
     /// Parses the first value of `bytes` and returns where it ends, if nothing is wrong with it: the next text, which is the
     /// value, is not parsed again. Reads on behind nothing that is wrong.
     pub(crate) fn hold(&mut self, bytes: &[u8], limits: &Limits) -> Option<usize> {
-        let document = Document::parse_into(std::mem::take(&mut self.nodes), bytes, limits, 1);
+        let nodes = std::mem::take(&mut self.nodes);
+        let document = Document::parse_into(&mut self.open, nodes, bytes, limits, 1);
         let is_whole = document.defects.is_empty() && !document.nodes.is_empty();
         self.held = is_whole.then_some(document.end);
         self.nodes = document.nodes;
@@ -141,7 +146,7 @@ impl JsonTexts {
                 defects: Vec::new(),
                 end,
             },
-            _ => Document::parse_into(nodes, bytes, limits, DEFECTS),
+            _ => Document::parse_into(&mut self.open, nodes, bytes, limits, DEFECTS),
         };
         let seen = see(&document);
         self.nodes = document.nodes;
@@ -163,11 +168,11 @@ struct JsonKey {
     is_escaped: bool,
 }
 
-struct JsonParser<'a> {
+struct JsonParser<'a, 'o> {
     bytes: &'a [u8],
     at: usize,
     nodes: Vec<JsonNode>,
-    open: Vec<OpenContainer>,
+    open: &'o mut Vec<OpenContainer>,
     /// The innermost one is an object.
     in_object: bool,
     open_objects: usize,
@@ -181,13 +186,17 @@ fn short(at: usize) -> u32 {
     length_u32(at)
 }
 
-impl JsonParser<'_> {
+impl JsonParser<'_, '_> {
     fn run(&mut self) {
         if self.bytes.starts_with(b"\xef\xbb\xbf") {
             self.at = 3;
         }
         loop {
             self.skip_space();
+            if self.in_object && self.key.is_none() {
+                self.plain_members();
+                self.skip_space();
+            }
             let Some(&byte) = self.bytes.get(self.at) else {
                 return self.cut();
             };
@@ -211,6 +220,41 @@ impl JsonParser<'_> {
             if self.defects.len() >= self.most_defects {
                 return self.cut();
             }
+        }
+    }
+
+    /// Reads members that are strings and plain numbers with nothing unusual around them, as nearly all are, up to one that is
+    /// not or to the end of the object.
+    fn plain_members(&mut self) {
+        while self.bytes.get(self.at) == Some(&b'"') {
+            let Some((key_end, is_key_escaped)) = quoted(self.bytes, self.at) else {
+                return;
+            };
+            let colon = key_end + 1;
+            if self.bytes.get(colon) != Some(&b':') {
+                return;
+            }
+            let start = colon + 1 + usize::from(self.bytes.get(colon + 1) == Some(&b' '));
+            let Some((kind, end, is_escaped)) = plain_scalar(self.bytes, start) else {
+                return;
+            };
+            let after = match self.bytes.get(end) {
+                Some(b',') => end + 1 + usize::from(self.bytes.get(end + 1) == Some(&b' ')),
+                Some(b'}') => end,
+                _ => return,
+            };
+            let next = short(self.nodes.len() + 1);
+            self.nodes.push(JsonNode {
+                kind,
+                start: short(start),
+                end: short(end),
+                key: (short(self.at + 1), short(key_end)),
+                keyed: true,
+                is_key_escaped,
+                is_escaped,
+                next,
+            });
+            self.at = after;
         }
     }
 
@@ -352,21 +396,6 @@ impl JsonParser<'_> {
         }
     }
 
-    /// Finds the closing quote of the string that opens at `at`, and says whether there are escapes before it.
-    #[inline]
-    fn quoted(&self) -> Option<(usize, bool)> {
-        let mut at = self.at + 1;
-        let mut is_escaped = false;
-        loop {
-            at += quote_or_backslash(self.bytes.get(at..)?)?;
-            match self.bytes.get(at) {
-                Some(b'"') => return Some((at, is_escaped)),
-                _ => at += 2,
-            }
-            is_escaped = true;
-        }
-    }
-
     fn unterminated(&mut self) {
         let (start, end) = (self.at, self.bytes.len());
         self.at = end;
@@ -379,7 +408,7 @@ impl JsonParser<'_> {
     }
 
     fn read_key(&mut self) {
-        let Some((end, is_escaped)) = self.quoted() else {
+        let Some((end, is_escaped)) = quoted(self.bytes, self.at) else {
             return self.unterminated();
         };
         self.key = Some(JsonKey {
@@ -399,7 +428,7 @@ impl JsonParser<'_> {
     }
 
     fn string(&mut self) {
-        let Some((end, is_escaped)) = self.quoted() else {
+        let Some((end, is_escaped)) = quoted(self.bytes, self.at) else {
             return self.unterminated();
         };
         let rows = self.nodes.len();
@@ -442,6 +471,37 @@ impl JsonParser<'_> {
         };
         self.push(kind, self.at, end);
         self.at = end;
+    }
+}
+
+/// Finds the closing quote of the string that opens at `open`, and says whether there are escapes before it.
+#[inline]
+fn quoted(bytes: &[u8], open: usize) -> Option<(usize, bool)> {
+    let mut at = open + 1;
+    let mut is_escaped = false;
+    loop {
+        at += quote_or_backslash(bytes.get(at..)?)?;
+        match bytes.get(at) {
+            Some(b'"') => return Some((at, is_escaped)),
+            _ => at += 2,
+        }
+        is_escaped = true;
+    }
+}
+
+/// Returns kind and end of the string or the number without exponent at `start`, and whether there are escapes in it.
+#[inline]
+fn plain_scalar(bytes: &[u8], start: usize) -> Option<(Kind, usize, bool)> {
+    match bytes.get(start)? {
+        b'"' => {
+            let (end, is_escaped) = quoted(bytes, start)?;
+            Some((Kind::String, end + 1, is_escaped))
+        }
+        b'-' | b'0'..=b'9' => {
+            let length = plain_number(subslice(bytes, start..))?;
+            Some((Kind::Number, start + length, false))
+        }
+        _ => None,
     }
 }
 

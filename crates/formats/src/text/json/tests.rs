@@ -57,6 +57,54 @@ fn damage_costs_one_value() {
 }
 
 #[test]
+fn space_between_members_means_nothing() {
+    let dense = r#"{"a":1,"b":"x","c":{"d":-2.5,"e\n":"y\"","f":[{"g":3}]},"h":true}"#;
+    let shown = |text: &str| {
+        let document = parse(text.as_bytes());
+        assert!(document.defects().is_empty(), "{text}");
+        let rows = (0..).map_while(|row| document.value(row));
+        let scalar = |value: &super::Value<'_>| !matches!(value.kind(), Kind::Object | Kind::Array);
+        let raw = |value: super::Value<'_>| scalar(&value).then(|| value.raw().to_vec());
+        rows.map(|value| (value.key().map(Vec::from), value.kind(), raw(value)))
+            .collect::<Vec<_>>()
+    };
+    for (comma, colon) in [
+        (", ", ": "),
+        (",\n  ", ":"),
+        (" ,", " :"),
+        ("\t,\r\n", ":\n"),
+    ] {
+        let spaced = dense.replace(',', comma).replace(':', colon);
+        assert_eq!(shown(&spaced), shown(dense), "{spaced}");
+        let closed = spaced.replace('}', " }");
+        assert_eq!(shown(&closed), shown(dense), "{closed}");
+    }
+}
+
+#[test]
+fn short_keys_differ_as_their_bytes_do() {
+    let text = b"{\"ts\":1,\"ts\0\":2,\"\":3,\"flow_out\":4,\"flow_outs\":5,\"t\\u0073\":6}";
+    let document = parse(text);
+    let keys: Vec<_> = document
+        .root()
+        .unwrap()
+        .items()
+        .map(super::Value::short_key)
+        .collect();
+    let packed = super::short_key;
+    let expected = [
+        Some(packed(b"ts")),
+        Some(0),
+        Some(0),
+        Some(packed(b"flow_out")),
+        None,
+        None,
+    ];
+    assert_eq!(keys, expected);
+    assert_eq!(packed(b"ts"), u64::from(u16::from_le_bytes(*b"ts")));
+}
+
+#[test]
 fn a_cut_keeps_what_was_read() {
     let document = parse(br#"{"a":[{"x":1},{"x":2},{"x"#);
     let items: Vec<_> = document.root().unwrap().get("a").unwrap().items().collect();

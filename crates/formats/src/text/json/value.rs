@@ -31,11 +31,11 @@ pub enum Kind {
 pub struct Value<'d> {
     document: &'d Document<'d>,
     row: usize,
-    node: JsonNode,
+    node: &'d JsonNode,
 }
 
 impl<'d> Value<'d> {
-    pub(super) fn new(document: &'d Document<'_>, row: usize, node: JsonNode) -> Self {
+    pub(super) fn new(document: &'d Document<'_>, row: usize, node: &'d JsonNode) -> Self {
         Self {
             document,
             row,
@@ -85,6 +85,33 @@ impl<'d> Value<'d> {
         self.node.keyed.then(|| match self.node.is_key_escaped {
             true => unescape(raw),
             false => Cow::Borrowed(raw),
+        })
+    }
+
+    /// Returns its key as [`short_key`] packs it, if it has at most eight bytes and no escapes.
+    #[inline]
+    pub(crate) fn short_key(self) -> Option<u64> {
+        let (start, end) = self.node.key;
+        let len = end.checked_sub(start).filter(|len| *len <= 8)?;
+        let (start, end) = (start as usize, end as usize);
+        if !self.node.keyed || self.node.is_key_escaped {
+            return None;
+        }
+        let Some(word) = self
+            .document
+            .bytes
+            .get(start..)
+            .and_then(<[u8]>::first_chunk)
+        else {
+            return Some(short_key(self.slice(start, end)));
+        };
+        // A shift by all 64 bits is none.
+        let mask = u64::MAX.checked_shr(64 - 8 * len).unwrap_or(0);
+        let packed = u64::from_le_bytes(*word) & mask;
+        Some(if packed.leading_zeros() >= 72 - 8 * len.max(1) {
+            0
+        } else {
+            packed
         })
     }
 
@@ -178,6 +205,21 @@ impl<'d> Value<'d> {
     pub fn scaled(self, factor: i64) -> Option<i64> {
         scale(self.number()?, factor)
     }
+}
+
+/// Packs up to eight bytes of a key into a number, so that keys are compared at once; 0 for a key that ends with a zero byte,
+/// as none that is looked for does.
+pub(crate) const fn short_key(key: &[u8]) -> u64 {
+    let mut packed = 0;
+    if let [.., 0] = key {
+        return packed;
+    }
+    let mut rest = key;
+    while let [before @ .., last] = rest {
+        packed = packed << 8 | *last as u64;
+        rest = before;
+    }
+    packed
 }
 
 /// Multiplies the number that a text spells with `factor`, as [`Value::scaled`] does.
