@@ -120,64 +120,67 @@ pub(crate) struct RecordingTrees {
     pub(crate) doubts: Vec<String>,
 }
 
-/// Reads all inputs to be compared: into trees, or where nobody asks for those, samples into functions, which takes a
-/// fraction of the memory.
+/// Reads all inputs to be compared: into trees, or where nobody asks for those into functions, those named alike as
+/// one, which takes a fraction of the memory.
 pub(crate) fn read_recorded(
     flags: &TreeFlags,
     wants_trees: bool,
 ) -> anyhow::Result<RecordingTrees> {
     let plain = flags.adjust.is_empty() && flags.frames.is_empty();
-    let view = match wants_trees || !plain {
-        true => TreeView::Trees,
-        false => TreeView::Alike,
-    };
-    let mut functions: Vec<Functions> = Vec::new();
-    let mut lasted = None::<(Timestamp, Timestamp)>;
-    let mut periods: BTreeMap<String, i64> = BTreeMap::new();
+    let mut facts = RecordingFacts::default();
     let mut inputs = flags.read.inputs();
-    let (trees, events) = selected_with(flags, &mut inputs, view, |builder| {
-        if let Some((start, end)) = builder.lasted() {
-            lasted = Some(lasted.map_or((start, end), |all| (all.0.min(start), all.1.max(end))));
-        }
-        let said: Vec<(String, i64)> = builder.periods().collect();
-        periods.extend(said);
-        let (trees, own) = builder.finish_both();
-        own.into_iter()
-            .for_each(|one| one.merge_into(&mut functions));
-        trees
-    })?;
-    let mut samples = trees.samples.iter();
-    if samples.any(|tree| {
-        functions
-            .iter()
-            .any(|of| of.measure.name == tree.measure.name)
-    }) {
-        // One value from readers of both kinds: only trees add up.
-        return read_recorded(flags, true);
-    }
-    let seconds =
-        lasted.map(|(start, end)| Duration::from_nanos(end.abs_diff(start)).as_secs_f64());
-    let mut trees: Vec<CallTree> = trees.into_trees().collect();
-    let mut tables: Vec<Option<Functions>> = trees.iter().map(|_| None).collect();
-    for mut of in functions {
-        named(&events, &mut of.measure);
-        trees.push(CallTree {
+    let (trees, functions) = if wants_trees || !plain {
+        let trees = selected_with(flags, &mut inputs, TreeView::Trees, |builder| {
+            facts.see(&builder);
+            builder.finish()
+        })?;
+        let trees: Vec<CallTree> = trees.into_trees().collect();
+        let functions = trees.iter().map(|_| None).collect();
+        (trees, functions)
+    } else {
+        let [functions, _] = summed(flags, &mut inputs, TreeView::Alike, |builder| {
+            facts.see(builder);
+        })?;
+        let bare = |of: &Functions| CallTree {
             total: of.total,
             whole: of.whole,
             base: of.base,
             ..CallTree::empty(of.measure.clone())
-        });
-        tables.push(Some(of));
-    }
+        };
+        let trees = functions.iter().map(bare).collect();
+        (trees, functions.into_iter().map(Some).collect())
+    };
     let trees = found(flags, trees, |tree| tree.total == 0 && tree.is_empty())?;
-    let period = |tree: &CallTree| periods.get(&tree.measure.name).copied();
+    let period = |tree: &CallTree| facts.periods.get(&tree.measure.name).copied();
     Ok(RecordingTrees {
-        seconds: seconds.filter(|&seconds| seconds > 0.0),
+        seconds: facts.seconds().filter(|&seconds| seconds > 0.0),
         periods: trees.iter().map(period).collect(),
-        functions: tables,
+        functions,
         trees,
         doubts: inputs.doubts,
     })
+}
+
+/// What builders met besides calls and samples.
+#[derive(Default)]
+struct RecordingFacts {
+    lasted: Option<(Timestamp, Timestamp)>,
+    periods: BTreeMap<String, i64>,
+}
+
+impl RecordingFacts {
+    fn see(&mut self, builder: &TreeBuilder) {
+        if let Some((start, end)) = builder.lasted() {
+            let lasted = self.lasted.get_or_insert((start, end));
+            *lasted = (lasted.0.min(start), lasted.1.max(end));
+        }
+        self.periods.extend(builder.periods());
+    }
+
+    fn seconds(&self) -> Option<f64> {
+        let (start, end) = self.lasted?;
+        Some(Duration::from_nanos(end.abs_diff(start)).as_secs_f64())
+    }
 }
 
 /// Tables of functions, and the other columns of statistics as tables of their own.
@@ -185,24 +188,10 @@ pub(crate) type Tables = [Vec<Functions>; 2];
 
 /// Reads all inputs into tables of functions; who called whom matters only where frames are selected.
 pub(crate) fn read_functions(flags: &TreeFlags, inputs: &mut Inputs<'_>) -> anyhow::Result<Tables> {
-    let (mut all, mut beside);
+    let (all, beside);
     let plain = !flags.durations && flags.adjust.is_empty();
     if plain && flags.frames.is_empty() {
-        let merge = |sums: &mut Tables, more: Tables| {
-            for (sums, more) in sums.iter_mut().zip(more) {
-                more.into_iter().for_each(|one| one.merge_into(sums));
-            }
-        };
-        let mut sums = MergeStack::default();
-        let (events, left) = each(flags, inputs, TreeView::Functions, |builder| {
-            sums.push(builder.finish_functions(), merge);
-        })?;
-        [all, beside] = sums.finish(merge).unwrap_or_default();
-        for table in all.iter_mut().chain(&mut beside) {
-            named(&events, &mut table.measure);
-        }
-        choose_tracks(&mut all, left);
-        all.sort_by_key(|table| table.measure.rank());
+        [all, beside] = summed(flags, inputs, TreeView::Functions, |_| {})?;
     } else {
         let [trees, others] = statistics(flags, inputs)?;
         beside = others.into_iter().map(Functions::of).collect();
@@ -210,6 +199,32 @@ pub(crate) fn read_functions(flags: &TreeFlags, inputs: &mut Inputs<'_>) -> anyh
     }
     let all = zeros_last(all, |table| table.total);
     Ok([found(flags, all, |table| table.rows.is_empty())?, beside])
+}
+
+/// Reads all inputs into tables of functions; `see` looks at each builder.
+fn summed(
+    flags: &TreeFlags,
+    inputs: &mut Inputs<'_>,
+    view: TreeView,
+    mut see: impl FnMut(&TreeBuilder),
+) -> anyhow::Result<Tables> {
+    let merge = |sums: &mut Tables, more: Tables| {
+        for (sums, more) in sums.iter_mut().zip(more) {
+            more.into_iter().for_each(|one| one.merge_into(sums));
+        }
+    };
+    let mut sums = MergeStack::default();
+    let (events, left) = each(flags, inputs, view, |builder| {
+        see(&builder);
+        sums.push(builder.finish_functions(), merge);
+    })?;
+    let [mut all, mut beside] = sums.finish(merge).unwrap_or_default();
+    for table in all.iter_mut().chain(&mut beside) {
+        named(&events, &mut table.measure);
+    }
+    choose_tracks(&mut all, left);
+    all.sort_by_key(|table| table.measure.rank());
+    Ok([all, beside])
 }
 
 /// Reads all inputs into trees, and the other columns of statistics into trees of their own.
@@ -235,13 +250,12 @@ enum TreeView {
     /// Trees, and those of the other columns of statistics.
     Statistics,
     Functions,
-    /// Trees, and functions of samples that need no tree, those named alike as one.
+    /// Functions, those named alike as one.
     Alike,
 }
 
 fn selected(flags: &TreeFlags, inputs: &mut Inputs<'_>, view: TreeView) -> anyhow::Result<Trees> {
-    let (trees, _) = selected_with(flags, inputs, view, TreeBuilder::finish)?;
-    Ok(trees)
+    selected_with(flags, inputs, view, TreeBuilder::finish)
 }
 
 fn selected_with(
@@ -249,7 +263,7 @@ fn selected_with(
     inputs: &mut Inputs<'_>,
     view: TreeView,
     mut finish: impl FnMut(TreeBuilder) -> Trees,
-) -> anyhow::Result<(Trees, Events)> {
+) -> anyhow::Result<Trees> {
     let mut sums = MergeStack::default();
     let (events, left) = each(flags, inputs, view, |builder| {
         sums.push(finish(builder), Trees::merge);
@@ -266,7 +280,7 @@ fn selected_with(
         all = all.map(|tree| adjust(tree, &adjustments));
     }
     if flags.frames.is_empty() {
-        return Ok((all, events));
+        return Ok(all);
     }
     let names: Vec<&str> = all.iter().flat_map(CallTree::function_names).collect();
     let filter = flags.frames.filter(&names, flags.compared)?;
@@ -276,7 +290,7 @@ fn selected_with(
     if before > 0 && nodes(&left) == 0 {
         message!("nothing is left of {before} paths of calls: the filters take all of them");
     }
-    Ok((left, events))
+    Ok(left)
 }
 
 /// Says so when nothing is adjusted: a name may be mistyped.

@@ -16,7 +16,7 @@ use super::ground::Grounds;
 use super::samples::SampleColumns;
 use super::spans::{SpanFeed, TreeSpan};
 use super::steps::TrackStacks;
-use super::top::Functions;
+use super::top::{Functions, inclusive_counts};
 use super::trees::{TreeOptions, Trees};
 use super::{CallTree, flatten};
 use crate::filter::{CallOfRow, CallView, SampleFilter};
@@ -194,9 +194,12 @@ impl TreeBuilder {
         let mut samples =
             self.columns
                 .finish(&self.tables, self.grounds.as_mut(), self.options.lines);
-        let named = |arena, measure, total| {
-            with_symbols(&self.tables, arena, measure, total, self.grounds.as_ref())
+        let naming = TreeNaming {
+            tables: &self.tables,
+            grounds: self.grounds.as_ref(),
+            alike: self.options.functions && self.options.alike,
         };
+        let named = |arena, measure, total| naming.name(arena, measure, total);
         let [samples, beside, lines] = samples.each_mut().map(|trees| {
             let trees = trees.drain(..);
             let trees = trees.map(|(measure, arena, total)| named(arena, measure, Some(total)));
@@ -230,21 +233,18 @@ impl TreeBuilder {
         let mut trees = self.end();
         let beside = std::mem::take(&mut trees.beside);
         let mut all = Vec::new();
-        let trees = trees.into_trees().map(Functions::of);
+        let alike = self.options.alike;
+        let trees = trees.into_trees().map(|tree| Functions {
+            inclusive: match alike {
+                true => inclusive_counts(&tree),
+                false => Vec::new(),
+            },
+            ..Functions::of(tree)
+        });
         trees
             .chain(self.finish_paths())
             .for_each(|one| one.merge_into(&mut all));
         [all, beside.into_iter().map(Functions::of).collect()]
-    }
-
-    /// Ends what is open and returns the trees, and the functions of samples that came without stacks.
-    #[must_use]
-    pub fn finish_both(mut self) -> (Trees, Vec<Functions>) {
-        let mut functions = Vec::new();
-        let trees = self.end();
-        self.finish_paths()
-            .for_each(|one| one.merge_into(&mut functions));
-        (trees, functions)
     }
 
     /// Hands the tables over to the functions of samples that came without stacks.
@@ -394,29 +394,34 @@ fn ground(arena: &mut Arena, grounds: Option<&Grounds>, track: TrackId) -> u32 {
     grounds.map_or(ROOT, |grounds| arena.child(ROOT, grounds.of_track(track)))
 }
 
-/// Turns keys into symbols; keys that turn out to be one function are joined.
-fn with_symbols(
-    tables: &Recording,
-    arena: Arena,
-    measure: Measure,
-    total: Option<i64>,
-    grounds: Option<&Grounds>,
-) -> CallTree {
-    let mut symbols = SymbolInterner::default();
-    let mut ids = KeyMap::default();
-    for node in arena.used() {
-        let key = arena.node(node).key;
-        ids.get_or_insert(key, || {
-            symbols.intern(match grounds {
-                Some(grounds) if symbol::is_group(key) => grounds.symbol(tables, key),
-                _ => symbol::symbol_of_key(tables, key),
-            })
-        });
+/// What the nodes of trees are called.
+struct TreeNaming<'b> {
+    tables: &'b Recording,
+    grounds: Option<&'b Grounds>,
+    /// Functions that are named alike are one.
+    alike: bool,
+}
+
+impl TreeNaming<'_> {
+    /// Turns keys into symbols; keys that turn out to be one function are joined.
+    fn name(&self, arena: Arena, measure: Measure, total: Option<i64>) -> CallTree {
+        let mut symbols = SymbolInterner::default();
+        let mut ids = KeyMap::default();
+        for node in arena.used() {
+            let key = arena.node(node).key;
+            ids.get_or_insert(key, || match self.grounds {
+                Some(grounds) if symbol::is_group(key) => {
+                    symbols.intern(grounds.symbol(self.tables, key))
+                }
+                _ if self.alike => symbols.intern_alike(symbol::symbol_of_key(self.tables, key)),
+                _ => symbols.intern(symbol::symbol_of_key(self.tables, key)),
+            });
+        }
+        let total = total.unwrap_or_else(|| arena.roots_total());
+        flatten::flatten(arena, measure, symbols.into_rows(), total, |key| {
+            ids.get(key)
+        })
     }
-    let total = total.unwrap_or_else(|| arena.roots_total());
-    flatten::flatten(arena, measure, symbols.into_rows(), total, |key| {
-        ids.get(key)
-    })
 }
 
 /// A call of which there are steps but no row.

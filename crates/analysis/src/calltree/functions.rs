@@ -219,6 +219,7 @@ impl FunctionSums {
         let rows: Vec<TopRow> = rows.collect();
         let own = rows.iter().map(|row| (row.symbol, row.own));
         Functions {
+            entries: rows.iter().map(|row| row.count).sum(),
             whole: super::whole(self.total, 0, rows.len(), own),
             base: 0,
             rows,

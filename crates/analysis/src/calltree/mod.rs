@@ -24,6 +24,7 @@ pub use named::SymbolTable;
 pub(crate) use over_time::places_by;
 pub use over_time::{NodeStretch, OverTime, OverTimeCollector};
 pub use select::{FrameFilter, Predicate};
+pub(crate) use top::inclusive_counts;
 pub use top::{Durations, Functions, GroupTop, TopRow, top, top_of_groups};
 pub use tracks::{Shown, choose_tracks};
 pub use trees::{TreeOptions, Trees};

@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 
 use super::SymbolTable;
 use crate::symbol::SymbolInterner;
-use crate::{CallTree, Measure, Node, Sketch, Symbol, SymbolId};
+use crate::{CallTree, Measure, Node, Sketch, Symbol, SymbolId, TreeSource};
 use traceloom_model::Merge;
 use traceloom_model::bounds::subslice;
 
@@ -42,6 +42,34 @@ impl TopRow {
 #[must_use]
 pub fn top(tree: &CallTree) -> Vec<TopRow> {
     Folding::new(tree).rows(&tree.nodes)
+}
+
+/// Returns by symbol the calls or samples that a function was in, by itself or by what it called; a recursion counts at
+/// its outermost call.
+pub(crate) fn inclusive_counts(tree: &CallTree) -> Vec<u64> {
+    // Callees stand after their callers.
+    let mut inside: Vec<u64> = tree.nodes.iter().map(|node| node.count).collect();
+    for (at, node) in tree.nodes.iter().enumerate().rev() {
+        let own = inside.get(at).copied().unwrap_or(0);
+        let parent = node.parent;
+        if let Some(sum) = parent.and_then(|parent| inside.get_mut(parent as usize)) {
+            *sum = sum.saturating_add(own);
+        }
+    }
+    let mut all = vec![0_u64; tree.symbols.len()];
+    let mut folding = Folding::new(tree);
+    for (node, count) in tree.nodes.iter().zip(inside) {
+        folding.leave(node.depth);
+        folding.path.push(node.symbol);
+        let at = node.symbol.index();
+        if let (Some(times), Some(sum)) = (folding.on_path.get_mut(at), all.get_mut(at)) {
+            if *times == 0 {
+                *sum = sum.saturating_add(count);
+            }
+            *times += 1;
+        }
+    }
+    all
 }
 
 /// The functions of one group.
@@ -226,8 +254,10 @@ pub struct Functions {
     pub rows: Vec<TopRow>,
     /// How long calls took, where that was asked for.
     pub durations: Durations,
-    /// Samples that a function was on the stack of, by symbol; empty where the table is of a tree.
+    /// Calls or samples that a function was in, by symbol; empty where the table is of a tree and nobody compares it.
     pub inclusive: Vec<u64>,
+    /// Calls that no other call is around, or samples.
+    pub entries: u64,
     /// What all of it came to.
     pub total: i64,
     /// 100 %: the total, unless values below zero cancel others out or the base of a difference is known.
@@ -240,10 +270,15 @@ impl Functions {
     /// Adds up the nodes of a tree.
     #[must_use]
     pub fn of(tree: CallTree) -> Self {
+        let entries = match tree.measure.source {
+            TreeSource::Spans => tree.roots().map(|root| tree.count(root)).sum(),
+            TreeSource::Samples => tree.nodes.iter().map(|node| node.count).sum(),
+        };
         Self {
             rows: top(&tree),
             durations: Durations::of(&tree, 0..tree.nodes.len()),
             inclusive: Vec::new(),
+            entries,
             measure: tree.measure,
             symbols: tree.symbols.into(),
             total: tree.total,
@@ -292,6 +327,7 @@ impl Functions {
     fn add(&mut self, other: Self) {
         let merge = self.measure.merge;
         self.total = join(merge, self.total, other.total, 1, 1);
+        self.entries = self.entries.saturating_add(other.entries);
         let mut symbols = SymbolInterner::default();
         for symbol in std::mem::replace(&mut self.symbols, Vec::new().into()).into_rows() {
             symbols.intern(symbol);

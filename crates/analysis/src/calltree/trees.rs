@@ -20,7 +20,7 @@ pub struct TreeOptions {
     pub lines: bool,
     /// Sums of functions are wanted, not who called whom: [`super::TreeBuilder::finish_functions`].
     pub functions: bool,
-    /// With [`Self::functions`], functions of samples that are named alike are one.
+    /// With [`Self::functions`], functions that are named alike are one.
     pub alike: bool,
     /// How long calls took is wanted, for percentiles.
     pub durations: bool,

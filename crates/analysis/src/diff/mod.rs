@@ -17,6 +17,7 @@ use traceloom_model::Merge;
 use traceloom_model::bounds::row_number;
 
 use self::shared_symbols::{RenamedTree, SharedSymbols};
+use crate::calltree::inclusive_counts;
 use crate::{CallTree, Functions, Measure, MeasureUnit, Symbol, SymbolId, TreeSource, amount, top};
 
 /// What values are divided by before they are compared.
@@ -38,8 +39,7 @@ pub enum Per {
 pub struct Recorded<'t> {
     /// What ran; of functions alone a tree without nodes.
     pub tree: &'t CallTree,
-    /// The functions, where there is no tree: those named alike are one, and samples they were in are counted
-    /// ([`crate::TreeOptions::alike`]).
+    /// The functions, where there is no tree: those named alike are one ([`crate::TreeOptions::alike`]).
     pub functions: Option<&'t Functions>,
     /// Seconds it lasted, where that is known.
     pub seconds: Option<f64>,
@@ -434,34 +434,8 @@ fn amounts(tree: &CallTree, symbols: usize) -> Vec<Amounts> {
             (amounts.own, amounts.total, amounts.count) = (row.own, row.total, row.count);
         }
     }
-    // Callees stand after their callers.
-    let mut inside: Vec<u64> = tree.nodes.iter().map(|node| node.count).collect();
-    for (at, node) in tree.nodes.iter().enumerate().rev() {
-        let own = inside.get(at).copied().unwrap_or(0);
-        if let Some(sum) = node
-            .parent
-            .and_then(|parent| inside.get_mut(parent as usize))
-        {
-            *sum = sum.saturating_add(own);
-        }
-    }
-    // A recursion counts at its outermost call.
-    let mut open = vec![0_u32; symbols];
-    let mut path: Vec<SymbolId> = Vec::new();
-    for (node, count) in tree.nodes.iter().zip(inside) {
-        while path.len() > node.depth as usize {
-            if let Some(times) = path.pop().and_then(|left| open.get_mut(left.index())) {
-                *times -= 1;
-            }
-        }
-        path.push(node.symbol);
-        let at = node.symbol.index();
-        if let (Some(times), Some(amounts)) = (open.get_mut(at), all.get_mut(at)) {
-            if *times == 0 {
-                amounts.inclusive_count = amounts.inclusive_count.saturating_add(count);
-            }
-            *times += 1;
-        }
+    for (amounts, count) in all.iter_mut().zip(inclusive_counts(tree)) {
+        amounts.inclusive_count = count;
     }
     all
 }

@@ -65,13 +65,11 @@ impl SharedSymbols {
 
     fn named_functions(&mut self, recorded: &Recorded<'_>, functions: &Functions) -> RenamedTree {
         let mut amounts: Vec<Amounts> = Vec::new();
-        let mut rows = 0_u64;
         for row in &functions.rows {
             let Some(symbol) = functions.symbols.get(row.symbol) else {
                 continue;
             };
             let at = self.number(symbol) as usize;
-            rows = rows.saturating_add(row.count);
             if amounts.len() <= at {
                 amounts.resize(at + 1, Amounts::default());
             }
@@ -91,7 +89,7 @@ impl SharedSymbols {
                 whole: functions.whole,
                 ..CallTree::empty(functions.measure.clone())
             },
-            calls: recorded.count(functions.total, rows),
+            calls: recorded.count(functions.total, functions.entries),
             amounts,
         }
     }

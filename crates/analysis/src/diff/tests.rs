@@ -313,10 +313,10 @@ fn functions_named_alike_count_once_in_a_sample() {
             let _ = builder.define(tables.take_definitions());
             let _ = builder.samples(samples);
         }
-        builder.finish_both()
+        builder
     };
-    let (trees, _) = build(false);
-    let (_, tables) = build(true);
+    let trees = build(false).finish();
+    let [tables, _] = build(true).finish_functions();
     let tree = Recorded::tree(&trees.samples[0]);
     let bare = CallTree {
         total: tables[0].total,
