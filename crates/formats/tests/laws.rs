@@ -28,6 +28,8 @@ const REACH: usize = 32 << 10;
 const WHOLE: usize = 32 << 20;
 /// Bytes shown after a damage.
 const AFTER: usize = 1024;
+/// Notes of a lowering are compared at one of so many bytes of a small input.
+const NOTED: usize = 8;
 /// Times an input is lowered truncated and changed.
 const LOWERED: usize = 20;
 
@@ -145,10 +147,18 @@ fn everywhere(
         law("cut at", at, cut(format, input, &[at], expected));
         let cuts = [random.below(at), at.saturating_sub(1)];
         law("truncated at", at, obeys(format, shorter, &cuts));
+        // It lowers twice more.
+        let is_noted = at % NOTED == 0;
+        if is_noted {
+            law("noted, truncated at", at, lowers_notes(format, shorter));
+        }
         if let Some(byte) = flipped.get_mut(at) {
             *byte ^= 1 << random.below(8);
             let cuts = [random.below(input.len()), at, at + 1];
             law("flipped at", at, obeys(format, &flipped, &cuts));
+            if is_noted {
+                law("noted, flipped at", at, lowers_notes(format, &flipped));
+            }
             flipped[at] = input[at];
         }
     }

@@ -111,6 +111,7 @@ fn words<'w>(
         begun: false,
         trace_id: None,
         threads_only: shared.threads_only(),
+        notes_only: shared.notes_only,
         limits: &shared.limits,
         tables: &mut shared.tables,
         messages: &mut shared.messages,
@@ -216,6 +217,9 @@ impl Lowering<'_, '_> {
 
     #[inline]
     pub(super) fn function(&mut self, method: i64) -> Option<traceloom_model::FunctionId> {
+        if self.shared.notes_only {
+            return None;
+        }
         self.session
             .function(self.union, method, &mut self.shared.tables)
     }

@@ -37,6 +37,8 @@ pub(crate) struct LoweringLookup<'l> {
     pub(crate) trace_id: Option<u128>,
     /// No other attribute is wanted.
     pub(crate) threads_only: bool,
+    /// No attribute is wanted, but notes about them.
+    pub(crate) notes_only: bool,
     /// A value was too deep for the model.
     pub(crate) too_deep: bool,
 }
@@ -54,6 +56,9 @@ fn trace_id(value: CborValue<'_>) -> Option<u128> {
 impl LoweringLookup<'_> {
     /// Lowers the pairs of an attribute item.
     pub(crate) fn attributes(&mut self, attributes: &Attributes<'_>, into: &mut Vec<Attribute>) {
+        if self.notes_only {
+            return self.note_values(attributes);
+        }
         for (key, value) in attributes.pairs() {
             let key = match key.symbol() {
                 Some(id) => self.session.key(self.union, id, self.tables),
@@ -82,6 +87,14 @@ impl LoweringLookup<'_> {
                 value => self.value(value, 0),
             };
             into.push(Attribute::new(key, value));
+        }
+    }
+
+    /// Looks for values that are too deep.
+    fn note_values(&mut self, attributes: &Attributes<'_>) {
+        let containers = attributes.pairs().map(|(_, value)| value);
+        for value in containers.filter(|value| matches!(value, CborValue::Raw(_))) {
+            self.value(value, 0);
         }
     }
 

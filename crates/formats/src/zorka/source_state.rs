@@ -32,6 +32,8 @@ pub(crate) struct SourceState<'s> {
     statistics: Statistics,
     /// The statistics are wanted.
     counts: bool,
+    /// Only notes are wanted. Repeated posts, which are noted, are known by all that they hold.
+    pub(crate) notes_only: bool,
     calls: ValueTypeId,
     thread_name: AttrKeyId,
     thread_id: AttrKeyId,
@@ -58,9 +60,12 @@ impl<'s> SourceState<'s> {
             scope: traceloom_model::Scope::Inclusive,
             ..ValueType::sum(calls, Unit::Count)
         });
+        let asks = sink.asks();
+        let notes_only = asks.notes_only && !posts;
         Self {
-            wants: sink.asks().wants,
-            counts: sink.asks().derived_samples,
+            wants: asks.wants,
+            counts: asks.derived_samples && !notes_only,
+            notes_only,
             sink,
             limits,
             only,
@@ -153,6 +158,9 @@ impl<'s> SourceState<'s> {
         resource: Option<ResourceId>,
         ended: bool,
     ) {
+        if self.notes_only {
+            return self.close_unseen(trace);
+        }
         let root = trace.open.len() == 1;
         let track = match trace.track {
             Some(track) if trace.named || !root => track,
@@ -221,6 +229,18 @@ impl<'s> SourceState<'s> {
             self.push_if_full(trace);
         } else {
             self.hold(trace, root, print, origin);
+        }
+    }
+
+    /// Finishes the innermost record, of which nothing is wanted but notes.
+    #[inline]
+    fn close_unseen(&mut self, trace: &mut OpenTrace) {
+        if let Some(mut frame) = trace.open.pop() {
+            self.duration(&frame);
+            if frame.attributes.capacity() > 0 {
+                frame.attributes.clear();
+                trace.spare.push(frame.attributes);
+            }
         }
     }
 

@@ -21,7 +21,6 @@ use traceloom_model::{
 pub fn obeys(format: &'static Format, input: &[u8], cuts: &[usize]) -> Result<(), String> {
     let (expected, _) = whole(format, input)?;
     cut(format, input, cuts, expected)?;
-    lowers_notes(format, input)?;
     lowers(format, input)
 }
 
@@ -322,27 +321,42 @@ pub fn lowers(format: &'static Format, input: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Returns what a lowering leaves out of the notes that the reader has, or repeats of them; nothing where the format does not
-/// say that it has them all.
+/// Compares what a lowering notes with what it notes where nothing else is wanted, and, where the format says that it notes
+/// all that its reader does, with what the reader notes.
 pub fn lowers_notes(format: &'static Format, input: &[u8]) -> Result<(), String> {
-    let (Some(lower), true) = (format.lower, format.lowers_notes) else {
+    let Some(lower) = format.lower else {
         return Ok(());
     };
+    let source = SliceSource::default().with("part", format, input);
+    let lowered = |notes_only: bool| {
+        let mut notes = NoteList {
+            notes_only,
+            ..NoteList::default()
+        };
+        match lower(&source, &LowerOptions::default(), &mut notes) {
+            Err(error) if error.kind() == ErrorKind::Unsupported => Ok(None),
+            Err(error) => Err(error.to_string()),
+            Ok(()) => Ok(Some(notes.notes)),
+        }
+    };
+    let (Some(notes), Some(all)) = (lowered(true)?, lowered(false)?) else {
+        return Ok(());
+    };
+    if notes != all {
+        let other = notes.iter().zip(&all).find(|(one, other)| one != other);
+        return Err(format!("asked for notes alone, it has others: {other:?}"));
+    }
+    if !format.lowers_notes {
+        return Ok(());
+    }
     let mut read = NoteList::default();
     read_slice(format.reader(&Limits::default()).as_mut(), input, &mut read);
-    let source = SliceSource::default().with("part", format, input);
-    let mut lowered = NoteList::default();
-    match lower(&source, &LowerOptions::default(), &mut lowered) {
-        Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(()),
-        result => result.map_err(|error| error.to_string())?,
-    }
-    let lowered_count = |note: &ListedNote| lowered.0.iter().filter(|other| *other == note).count();
-    let read_count = |note: &ListedNote| read.0.iter().filter(|other| *other == note).count();
-    match read
-        .0
-        .iter()
-        .find(|note| lowered_count(note) != read_count(note))
-    {
+    let count = |of: &[ListedNote], note: &ListedNote| {
+        let same = of.iter().filter(|other| *other == note);
+        same.count()
+    };
+    let differs = |note: &&ListedNote| count(&notes, note) != count(&read.notes, note);
+    match read.notes.iter().find(differs) {
         None => Ok(()),
         Some(note) => Err(format!("the lowering has not the same of {note:?}")),
     }
@@ -353,11 +367,14 @@ type ListedNote = (Level, &'static str, u64, u64, String);
 
 /// The notes of a reader or of a lowering.
 #[derive(Default)]
-struct NoteList(Vec<ListedNote>);
+struct NoteList {
+    notes: Vec<ListedNote>,
+    notes_only: bool,
+}
 
 impl NoteList {
     fn add(&mut self, note: Note) -> Flow {
-        self.0
+        self.notes
             .push((note.level, note.kind, note.offset, note.count, note.text));
         Flow::Continue(())
     }
@@ -378,7 +395,7 @@ impl Sink for NoteList {
         Asks {
             wants: Wants::Steps { calls: true },
             checks_values: true,
-            notes_only: true,
+            notes_only: self.notes_only,
             ..Asks::default()
         }
     }
