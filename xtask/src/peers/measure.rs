@@ -8,14 +8,16 @@ use crate::cargo::program;
 /// Runs of each command, the two in turn.
 const RUNS: usize = 9;
 
-/// Starts a command without its output and prints its processor time in microseconds, its peak in KiB, and its status.
+/// Starts a command without its output and prints its processor time and the time it ran in microseconds, its peak in KiB, and its status.
 /// Standard library calls of Rust do not tell these of one child.
 const WAIT: &str = "\
-import os, sys
+import os, sys, time
 out = [(os.POSIX_SPAWN_OPEN, 1, '/dev/null', os.O_WRONLY, 0), (os.POSIX_SPAWN_OPEN, 2, '/dev/null', os.O_WRONLY, 0)]
+began = time.monotonic()
 child = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ, file_actions=out)
 _, status, used = os.wait4(child, 0)
-print(int((used.ru_utime + used.ru_stime) * 1e6), used.ru_maxrss, os.waitstatus_to_exitcode(status))
+ran = int((time.monotonic() - began) * 1e6)
+print(int((used.ru_utime + used.ru_stime) * 1e6), ran, used.ru_maxrss, os.waitstatus_to_exitcode(status))
 ";
 
 /// What one run took.
@@ -23,6 +25,8 @@ print(int((used.ru_utime + used.ru_stime) * 1e6), used.ru_maxrss, os.waitstatus_
 pub struct MeasuredRun {
     /// Processor time of user and system, in microseconds.
     pub time: u64,
+    /// From its start to its end, in microseconds.
+    pub elapsed: u64,
     /// The most memory, in KiB; of less than 10 MB the kernel tells that of python.
     pub peak: u64,
 }
@@ -54,6 +58,15 @@ impl PairedRuns {
             spread(pairs.first()),
             spread(pairs.last())
         )
+    }
+
+    /// Returns how many cores our command kept busy, the median of its runs.
+    pub fn cores(&self) -> String {
+        let cores = |run: &MeasuredRun| run.time as f64 / run.elapsed.max(1) as f64;
+        let mut cores: Vec<f64> = self.ours.iter().map(cores).collect();
+        cores.sort_by(f64::total_cmp);
+        let middle = cores.get(cores.len() / 2).copied().unwrap_or(0.0);
+        format!("{middle:.1}")
     }
 
     /// Returns the medians of both in seconds.
@@ -106,8 +119,9 @@ pub fn run_once(command: &[String], folder: &Path) -> Result<MeasuredRun, String
         .filter_map(|number| number.parse().ok())
         .collect();
     match numbers[..] {
-        [time, peak, 0] => Ok(MeasuredRun {
+        [time, elapsed, peak, 0] => Ok(MeasuredRun {
             time: time.unsigned_abs(),
+            elapsed: elapsed.unsigned_abs(),
             peak: peak.unsigned_abs(),
         }),
         _ => Err(format!(
@@ -123,7 +137,11 @@ mod tests {
     use super::*;
 
     fn runs(times: &[u64]) -> Vec<MeasuredRun> {
-        let run = |&time: &u64| MeasuredRun { time, peak: 1 };
+        let run = |&time: &u64| MeasuredRun {
+            time,
+            elapsed: 200,
+            peak: 1,
+        };
         times.iter().map(run).collect()
     }
 
@@ -134,6 +152,7 @@ mod tests {
             peer: runs(&[300, 400, 800]),
         };
         assert_eq!(paired.ratio(true), "2.00 (1.00 to 4.00)");
+        assert_eq!(paired.cores(), "1.0");
         let alone = PairedRuns {
             ours: runs(&[2_000_000]),
             peer: Vec::new(),

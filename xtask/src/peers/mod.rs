@@ -1,16 +1,17 @@
 //! `cargo xtask peers [ROW…]`: whole commands beside what else reads the same input.
 
+mod inputs;
 mod measure;
 mod rows;
+mod tools;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use self::measure::{PairedRuns, in_turn, run_once};
 use self::rows::{ROWS, Row};
 use crate::callgrind;
-use crate::cargo::{program, release, root, succeed};
+use crate::cargo::{cargo, release, root, succeed};
 
 /// Where the table is, between the lines of [`BEGIN`] and [`END`].
 const DOCUMENT: &str = "docs/performance.md";
@@ -20,13 +21,14 @@ const END: &str = "<!-- end of the rows -->";
 /// Instructions may grow by so many percent of what the input does.
 const STEEPEST: f64 = 1.2;
 
-/// Seed of the inputs.
-const SEED: &str = "7";
+/// Seeds of an input and of the other one that a command compares it with.
+const SEEDS: [&str; 2] = ["7", "8"];
 
 /// What is measured with.
 struct Programs {
     traceloom: PathBuf,
     sample: PathBuf,
+    sample_dump: PathBuf,
     folder: PathBuf,
 }
 
@@ -77,82 +79,43 @@ fn programs<'n>(arguments: &[&'n str]) -> Result<(Programs, Vec<&'n str>), Strin
         (Some(traceloom), Some(sample)) => (absolute(traceloom)?, absolute(sample)?),
         _ => {
             let built = release("sample")?.join("release");
+            let dumps = [
+                "build",
+                "--release",
+                "--package",
+                "traceloom-input",
+                "--example",
+                "sample_dump",
+            ];
+            succeed(&mut cargo(dumps))?;
             (built.join("traceloom"), built.join("examples/sample"))
         }
     };
     let folder = root().join("target/peers");
     let programs = Programs {
         traceloom,
+        sample_dump: sample.with_file_name("sample_dump"),
         sample,
         folder,
     };
     Ok((programs, names))
 }
 
-/// Writes an input of about so many bytes; returns its path.
-fn input(row: &Row, bytes: u64, programs: &Programs) -> Result<PathBuf, String> {
-    let path = programs.folder.join(format!("{bytes}.{}", row.extension));
-    if row.peer.is_some_and(|peer| peer.is_jdk) && rows::has_jdk() {
-        record(&path, bytes, &programs.folder)?;
-        return Ok(path);
-    }
-    let out = fs::File::create(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let mut make = program(&programs.sample.to_string_lossy());
-    make.args([row.format, &bytes.to_string(), SEED]);
-    succeed(make.stdout(out))?;
-    Ok(path)
-}
-
-/// What the JDK records: events with stacks of forty depths. Its tool does not take the recordings of our generator.
-const LOAD: &str = r#"
-public class Load {
-  @jdk.jfr.Name("acme.Step") static class Step extends jdk.jfr.Event { long number; String what; }
-  static void call(int depth, long number) {
-    if (depth > 0) { call(depth - 1, number); return; }
-    Step step = new Step();
-    step.begin();
-    step.number = number;
-    step.what = "step" + number % 50;
-    step.commit();
-  }
-  public static void main(String[] words) {
-    for (long number = 0; number < Long.parseLong(words[0]); number++) call((int) (number * 7 % 40), number);
-  }
-}
-"#;
-
-/// Has the JDK make a recording with an event for every 24 bytes.
-fn record(path: &Path, bytes: u64, folder: &Path) -> Result<(), String> {
-    let load = folder.join("Load.java");
-    fs::write(&load, LOAD).map_err(|error| format!("{}: {error}", load.display()))?;
-    let options = format!(
-        "-XX:StartFlightRecording=filename={},settings=profile",
-        path.display()
-    );
-    let mut java = program("java");
-    java.args([&options, "-Xlog:disable"]).arg(&load);
-    java.arg((bytes / 24).to_string());
-    succeed(java.stdout(Stdio::null()).current_dir(folder))
-}
-
 /// Returns the line of a row, and the bounds that it broke.
 fn measured(row: &Row, programs: &Programs) -> Result<(String, Option<String>), String> {
-    let traceloom = programs.traceloom.to_string_lossy().into_owned();
     let mut peaks = Vec::new();
     let mut broken = Vec::new();
     let mut beside = PairedRuns::default();
     for times in [1, 4, 16] {
-        let input = input(row, row.bytes * times, programs)?;
-        let ours = words(&traceloom, row.ours, &input);
-        let peer = row
-            .peer
-            .and_then(|peer| (peer.command)())
-            .map(|command| with_input(&command, &input));
+        let inputs = Inputs::of(row, row.bytes * times, programs)?;
+        let ours = inputs.command(row, programs);
+        let peer = row.peer.and_then(|peer| (peer.command)());
+        let peer = peer.map(|command| inputs.put_into(&command));
         peaks.push(run_once(&ours, &programs.folder)?.peak);
         if times == 16 {
             beside = in_turn(&ours, peer.as_deref(), &programs.folder)?;
         }
-        let _ = fs::remove_file(input);
+        inputs.remove();
     }
     let peak = beside.ours.iter().map(|run| run.peak).max().unwrap_or(0);
     let peak = peaks.iter().copied().max().unwrap_or(0).max(peak);
@@ -169,11 +132,12 @@ fn measured(row: &Row, programs: &Programs) -> Result<(String, Option<String>), 
     });
     let megabytes = peaks.iter().map(|peak| (peak >> 10).to_string());
     let line = format!(
-        "| {} | {} | {} | {} | {} | {} MB | {growth} |",
+        "| {} | {} | {} | {} | {} | {} | {} MB | {growth} |",
         row.name,
         row.peer.map_or("none", |peer| peer.name),
         beside.ratio(row.peer.is_some()),
         beside.times(),
+        beside.cores(),
         megabytes.collect::<Vec<_>>().join(", "),
         row.bound,
     );
@@ -184,19 +148,17 @@ fn measured(row: &Row, programs: &Programs) -> Result<(String, Option<String>), 
 /// Returns how much faster than the input instructions grow, on a sixteenth of it, a fourth, and all of the smallest; none
 /// without valgrind, which takes fifty times as long.
 fn growth(row: &Row, programs: &Programs) -> Result<Option<[f64; 2]>, String> {
-    if !callgrind::is_installed() {
+    if !callgrind::is_installed() || row.bytes == 0 {
         return Ok(None);
     }
     let mut counts = Vec::new();
     for parts in [16, 4, 1] {
-        let path = input(row, row.bytes / parts, programs)?;
-        let size = fs::metadata(&path).map_or(1, |file| file.len());
-        let path_text = path.to_string_lossy().into_owned();
-        let args = row.ours.iter().copied().chain([path_text.as_str()]);
-        let args: Vec<&str> = args.collect();
+        let inputs = Inputs::of(row, row.bytes / parts, programs)?;
+        let command = inputs.command(row, programs);
+        let args: Vec<&str> = command.iter().skip(1).map(String::as_str).collect();
         let count = callgrind::instructions(&programs.traceloom, &args, &programs.folder)?;
-        counts.push(count as f64 / size as f64);
-        let _ = fs::remove_file(path);
+        counts.push(count as f64 / inputs.size() as f64);
+        inputs.remove();
     }
     match counts[..] {
         [small, middle, large] => Ok(Some([middle / small, large / middle])),
@@ -204,18 +166,61 @@ fn growth(row: &Row, programs: &Programs) -> Result<Option<[f64; 2]>, String> {
     }
 }
 
-fn words(program: &str, args: &[&str], input: &Path) -> Vec<String> {
-    let mut words = vec![program.to_owned()];
-    words.extend(args.iter().map(|&word| word.to_owned()));
-    words.push(input.to_string_lossy().into_owned());
-    words
+/// What one run of a row reads: its input, and the other one where its command takes two.
+struct Inputs(Vec<PathBuf>);
+
+impl Inputs {
+    fn of(row: &Row, bytes: u64, programs: &Programs) -> Result<Self, String> {
+        let n_inputs = if row.ours.contains(&"OTHER") { 2 } else { 1 };
+        let seeds = SEEDS.iter().take(n_inputs);
+        let paths = seeds.map(|seed| inputs::make(row.input, bytes, seed, programs));
+        Ok(Self(paths.collect::<Result<_, _>>()?))
+    }
+
+    /// Returns the bytes of all files.
+    fn size(&self) -> u64 {
+        self.0.iter().map(|path| size(path)).sum::<u64>().max(1)
+    }
+
+    /// Returns the program's path and the arguments of a row.
+    fn command(&self, row: &Row, programs: &Programs) -> Vec<String> {
+        let traceloom = programs.traceloom.to_string_lossy();
+        let words = [traceloom.as_ref()]
+            .into_iter()
+            .chain(row.ours.iter().copied());
+        self.put_into(&words.map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    /// Puts the paths where a command says `INPUT` and `OTHER`.
+    fn put_into(&self, command: &[String]) -> Vec<String> {
+        let names = ["INPUT", "OTHER"].into_iter().zip(&self.0);
+        let put = |word: &String| {
+            names.clone().fold(word.clone(), |word, (name, path)| {
+                word.replace(name, &path.to_string_lossy())
+            })
+        };
+        command.iter().map(put).collect()
+    }
+
+    fn remove(&self) {
+        for path in &self.0 {
+            let _ = match path.is_dir() {
+                true => fs::remove_dir_all(path),
+                false => fs::remove_file(path),
+            };
+        }
+    }
 }
 
-/// Puts the input's path where a command says `INPUT`.
-fn with_input(command: &[String], input: &Path) -> Vec<String> {
-    let input = input.to_string_lossy();
-    let words = command.iter().map(|word| word.replace("INPUT", &input));
-    words.collect()
+/// Returns the bytes of a file, or of all files of a folder.
+fn size(path: &Path) -> u64 {
+    match fs::read_dir(path) {
+        Ok(inside) => inside
+            .filter_map(Result::ok)
+            .map(|entry| size(&entry.path()))
+            .sum(),
+        Err(_) => fs::metadata(path).map_or(0, |file| file.len()),
+    }
 }
 
 /// Puts a line into the document's table, in the place of the row of its name.

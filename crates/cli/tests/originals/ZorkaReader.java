@@ -15,11 +15,17 @@ public class ZorkaReader implements TraceDataProcessor {
     private final Map<Integer, String> strings = new HashMap<>();
     private final Map<Integer, String> methods = new HashMap<>();
 
-    public static void main(String[] files) throws IOException {
+    /// `--count` in front of a file prints how many records it has.
+    public static void main(String[] words) throws IOException {
+        boolean counts = words[0].equals("--count");
+        ZorkaCounter counter = new ZorkaCounter();
         ZorkaReader reader = new ZorkaReader();
-        for (String file : files) {
-            byte[] bytes = Files.readAllBytes(Paths.get(file));
-            new TraceDataReader(new CborDataReader(bytes), reader).run();
+        for (int at = counts ? 1 : 0; at < words.length; at++) {
+            byte[] bytes = Files.readAllBytes(Paths.get(words[at]));
+            new TraceDataReader(new CborDataReader(bytes), counts ? counter : reader).run();
+        }
+        if (counts) {
+            System.out.println(counter.records + " records");
         }
     }
 
@@ -70,5 +76,55 @@ public class ZorkaReader implements TraceDataProcessor {
     @Override
     public void exceptionRef(long id) {
         System.out.println("exception again");
+    }
+}
+
+/** Counts what the reader finds. */
+class ZorkaCounter implements TraceDataProcessor {
+    long records;
+
+    @Override
+    public void stringRef(int id, String text) {
+        records++;
+    }
+
+    @Override
+    public void methodRef(int id, int type, int method, int signature) {
+        records++;
+    }
+
+    @Override
+    public void traceStart(int position, long start, int method) {
+        records++;
+    }
+
+    @Override
+    public void traceEnd(int position, long stop, long calls, int flags) {
+        records++;
+    }
+
+    @Override
+    public void traceBegin(long time, int kind, long span, long parent) {
+        records++;
+    }
+
+    @Override
+    public void traceAttr(int name, Object value) {
+        records++;
+    }
+
+    @Override
+    public void traceAttr(int kind, int name, Object value) {
+        records++;
+    }
+
+    @Override
+    public void exception(long id, int type, String message, long cause, List<int[]> stack, Map<Integer, Object> attributes) {
+        records++;
+    }
+
+    @Override
+    public void exceptionRef(long id) {
+        records++;
     }
 }
