@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use traceloom_analysis::is_pause;
+use traceloom_formats::Source as _;
 use traceloom_input::captures::call_index::CallIndexWriter;
+use traceloom_input::captures::profile_index::{ProfileIndexWriter, SealedAt};
 use traceloom_input::captures::{
     CaptureFacts, CaptureId, Captures, ContentHash, DataFolder, FactsRow, NoteCounts,
 };
@@ -45,9 +47,12 @@ pub(crate) fn print(folder: &DataFolder, ids: &[CaptureId], common: &Common) -> 
             notes: counts(&notes),
             ..watch.finish()
         };
-        // Without an index, calls are read from the capture.
+        // Without an index, calls and samples are read from the capture.
         if let Err(error) = index(folder, (capture.id, manifest), &input, &checked, common) {
-            message!("{}: its calls have no index: {error:#}", capture.id);
+            message!(
+                "{}: its calls or samples have no index: {error:#}",
+                capture.id
+            );
         }
         let row = FactsRow {
             id: capture.id,
@@ -61,7 +66,7 @@ pub(crate) fn print(folder: &DataFolder, ids: &[CaptureId], common: &Common) -> 
     Ok(())
 }
 
-/// Writes the index of the calls of a capture.
+/// Writes the indexes of a capture, of its samples first: where there is one of its calls, both were made.
 fn index(
     folder: &DataFolder,
     (id, manifest): (CaptureId, ContentHash),
@@ -76,6 +81,7 @@ fn index(
         .unwrap_or(0);
     let all = (0..input.parts().len()).filter(|&at| is_ours(at));
     let all: Vec<usize> = all.collect();
+    let mut sampled = Vec::new();
     for document in &checked.documents {
         if document
             .format()
@@ -90,6 +96,32 @@ fn index(
             u32::try_from(at - first).ok()
         };
         let mut sink = writer.recording(part, is_whole, is_pause);
+        lower(document, &common.lower_options()?, common, &mut sink)?;
+        if sink.finish()? {
+            sampled.push(document);
+        }
+    }
+    index_profiles(folder, (id, manifest), &sampled, common)?;
+    Ok(writer.finish()?)
+}
+
+/// Writes the index of the samples of a capture.
+fn index_profiles(
+    folder: &DataFolder,
+    (id, manifest): (CaptureId, ContentHash),
+    sampled: &[&Document<'_>],
+    common: &Common,
+) -> anyhow::Result<()> {
+    let schema = common.schema().map(std::fs::read).transpose()?;
+    let sealed = SealedAt {
+        folder: folder.clone(),
+        id,
+        manifest,
+    };
+    let mut writer = ProfileIndexWriter::new(folder, id, sealed.read_with(schema.as_deref()));
+    for document in sampled {
+        let parts = document.parts().iter().map(|part| part.name.clone());
+        let mut sink = writer.recording(parts.collect());
         lower(document, &common.lower_options()?, common, &mut sink)?;
         sink.finish()?;
     }

@@ -45,6 +45,17 @@ pub(crate) fn lower(
     common: &Common,
     sink: &mut dyn Sink,
 ) -> anyhow::Result<Notes> {
+    watched(common, sink, |sink| {
+        Ok(traceloom_input::lower(document, options, sink)?)
+    })
+}
+
+/// Has `read` push a recording into `sink`; notes are collected, the first damage stops with `--strict`.
+pub(crate) fn watched(
+    common: &Common,
+    sink: &mut dyn Sink,
+    read: impl FnOnce(&mut dyn Sink) -> anyhow::Result<()>,
+) -> anyhow::Result<Notes> {
     let mut watched = Watched {
         to: sink,
         notes: Notes::default(),
@@ -52,7 +63,7 @@ pub(crate) fn lower(
         stopped: None,
         names: common.asked.names_of_recording(),
     };
-    traceloom_input::lower(document, options, &mut watched)?;
+    read(&mut watched)?;
     match watched.stopped {
         Some(note) => anyhow::bail!("{} at {:#x}: {}", note.kind, note.offset, note.text),
         None => Ok(watched.notes),

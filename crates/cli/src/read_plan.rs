@@ -6,11 +6,12 @@ use traceloom_analysis::filter::{Filter, Hide, HideSurvey};
 use traceloom_analysis::stage::{Choose, Extent, Range, Shift, Window};
 use traceloom_formats::protocol::Identity;
 use traceloom_formats::{LowerOptions, Source};
+use traceloom_input::captures::profile_index::{DecodedProfiles, ProfileIndex};
 use traceloom_input::{Document, Input, InputPart, piped};
 use traceloom_model::{Clock, Limit, Notes, Sink};
 
 use crate::args::Common;
-use crate::lowered::{documents, lower};
+use crate::lowered::{documents, lower, watched};
 use crate::open::with_progress;
 use crate::select::CallFlags;
 use crate::streams::message;
@@ -152,7 +153,7 @@ impl RecordingReader<'_> {
         piped(sink, |sink| self.lower(sink))
     }
 
-    /// Lowers the calls that flags choose into a sink on a thread of its own.
+    /// Lowers the calls that flags choose into a sink on a thread of its own; samples alone from the index of the capture.
     pub(crate) fn lower_chosen(
         &self,
         calls: &CallFlags,
@@ -162,10 +163,97 @@ impl RecordingReader<'_> {
         let limit = common.limits()?.size(Limit::OpenSpans);
         piped(sink, |sink| {
             let mut choose = Choose::new(sink, calls.selection(common)?, None, limit);
-            let notes = self.lower(&mut choose);
+            let notes = self.lower_sampled(calls.is_empty(), &mut choose);
             let _ = choose.finish();
             notes
         })
+    }
+
+    /// Lowers the recording as [`Self::lower`] does for a view of its samples: from the index of its capture, where that has all that the
+    /// view needs. A view is plain if it chooses and groups nothing.
+    pub(crate) fn lower_sampled(
+        &self,
+        is_plain: bool,
+        sink: &mut dyn Sink,
+    ) -> anyhow::Result<Notes> {
+        let found = match is_plain {
+            true => self.indexed()?,
+            false => None,
+        };
+        let Some((profiles, range)) = found else {
+            return self.lower(sink);
+        };
+        let common = self.plan.common;
+        let (clock, times) = (profiles.clock(), profiles.times());
+        let push = |profiles: DecodedProfiles, sink: &mut dyn Sink| {
+            watched(common, sink, |sink| {
+                profiles.push(sink);
+                Ok(())
+            })
+        };
+        let Some(range) = range else {
+            return push(profiles, sink);
+        };
+        let mut window = Window::new(sink, range);
+        let mut notes = push(profiles, &mut window)?;
+        if window.is_empty() {
+            self.say_empty(range, clock == Clock::Unix, times)?;
+        }
+        self.say_timeless(window, &mut notes);
+        Ok(notes)
+    }
+
+    /// Returns what the index of the capture has of the recording, and the stretch of time that is asked for; nothing where the recording
+    /// itself has to be read.
+    fn indexed(&self) -> anyhow::Result<Option<(DecodedProfiles, Option<Range>)>> {
+        let ReadPlan {
+            time,
+            common,
+            methods,
+            ..
+        } = self.plan;
+        let is_usual = !common.strict && !common.as_recorded && common.limit.is_empty();
+        if !is_usual || common.input_format.is_some() || !methods.is_empty() || !time.is_absolute()
+        {
+            return Ok(None);
+        }
+        let Some(sealed) = self.document.sealed_at() else {
+            return Ok(None);
+        };
+        let schema = common.schema().map(std::fs::read).transpose()?;
+        let of = sealed.read_with(schema.as_deref());
+        let Some(index) = ProfileIndex::open(&sealed.folder, sealed.id, of) else {
+            return Ok(None);
+        };
+        let parts = self.document.parts().iter().map(|part| part.name.as_str());
+        let Some(recording) = index.recording(parts) else {
+            return Ok(None);
+        };
+        let range = match time.is_bounded() {
+            false => None,
+            true if recording.clock != Clock::Unix => return Ok(None),
+            true => Some(self.range_on(recording.clock)?),
+        };
+        let Some(profiles) = index.decode(recording) else {
+            return Ok(None);
+        };
+        // What is not in the index may lie in a stretch in which no sample does.
+        let is_told = range.is_none_or(|range| {
+            let reaches = recording.times.is_some_and(|(first, last)| {
+                range.since.is_none_or(|since| since <= last)
+                    && range.until.is_none_or(|until| first < until)
+            });
+            !recording.has_more || !reaches || profiles.has_inside(|time| range.has(time))
+        });
+        Ok(is_told.then_some((profiles, range)))
+    }
+
+    /// Says how many samples lie in no stretch of time.
+    fn say_timeless(&self, window: Window<'_>, notes: &mut Notes) {
+        if let Some(note) = window.finish() {
+            message!("{}: {} {}", self.input.path(), note.count, note.text);
+            notes.push_placed(note);
+        }
     }
 
     /// Lowers the recording with all its methods.
@@ -185,25 +273,20 @@ impl RecordingReader<'_> {
         let mut notes = lower(&self.document, options, common, &mut shift)?;
         time.met_services(&shifts, &shift.finish());
         if time.is_bounded() && window.is_empty() {
-            self.say_empty(range)?;
+            let extent = self.extent(Extent::default())?;
+            let unix = extent.clock().unwrap_or_default() == Clock::Unix;
+            self.say_empty(range, unix, extent.times())?;
         }
-        if let Some(note) = window.finish() {
-            message!("{}: {} {}", self.input.path(), note.count, note.text);
-            notes.push_placed(note);
-        }
+        self.say_timeless(window, &mut notes);
         Ok(notes)
     }
 
     /// Says what was asked for and what there is.
-    fn say_empty(&self, range: Range) -> anyhow::Result<()> {
+    fn say_empty(&self, range: Range, unix: bool, times: Option<(i64, i64)>) -> anyhow::Result<()> {
         let style = Style::new(self.plan.common)?;
-        let extent = self.extent(Extent::default())?;
-        let unix = extent.clock().unwrap_or_default() == Clock::Unix;
         let shown = |ns: i64| style.when(unix, ns);
         let border = |ns: Option<i64>, open: &str| ns.map_or(open.to_owned(), shown);
-        let reach = extent
-            .times()
-            .map(|(start, end)| format!("{} to {}", shown(start), shown(end)));
+        let reach = times.map(|(start, end)| format!("{} to {}", shown(start), shown(end)));
         self.plan.common.asked.say_once(format!(
             "{}: nothing from {} to {}; it reaches from {}",
             self.input.path(),
@@ -221,7 +304,13 @@ impl RecordingReader<'_> {
         if !time.is_bounded() {
             return Ok(Range::default());
         }
-        let unix = self.clock()? == Clock::Unix;
+        self.range_on(self.clock()?)
+    }
+
+    /// Returns the stretch of time that is asked for, on a clock.
+    fn range_on(&self, clock: Clock) -> anyhow::Result<Range> {
+        let time = self.plan.time;
+        let unix = clock == Clock::Unix;
         let mut extent = self.plan.extent;
         let mut resolve = |flag: &str, bound: Option<Bound>| -> anyhow::Result<Option<i64>> {
             let Some(bound) = bound else {

@@ -10,7 +10,7 @@ use traceloom_analysis::{
     Tracks, TreeBuilder, TreeOptions, TreeSource, Trees, adjust, choose_tracks,
 };
 use traceloom_formats::datakit::{EventKind, Language, value_names};
-use traceloom_input::{Document, piped_halves};
+use traceloom_input::{Document, piped, piped_halves};
 use traceloom_model::{Feature, Recording, Timestamp, printable};
 
 use crate::groups::{self, GroupFlags};
@@ -359,14 +359,18 @@ fn each(
             };
             let builder = || builder_of(values.clone());
             let (mut first, mut second) = (builder(), builder());
+            // Functions of all recordings come as paths or none do, which an index has not.
+            let is_plain = selection.is_empty() && flags.by.is_none() && view != TreeView::Alike;
             // Calls are selected by rows that come after their steps, to one builder; samples are cheap to
             // add up, and two builders would hold every definition twice.
             let notes = if selection.is_empty() && has_spans(document) {
-                piped_halves(&mut first, &mut second, |sink| recording.lower(sink))?
+                piped_halves(&mut first, &mut second, |sink| {
+                    recording.lower_sampled(is_plain, sink)
+                })?
             } else if is_short(document) {
-                recording.lower(&mut first)?
+                recording.lower_sampled(is_plain, &mut first)?
             } else {
-                recording.lower_beside(&mut first)?
+                piped(&mut first, |sink| recording.lower_sampled(is_plain, sink))?
             };
             // Two recordings that are compared show one value.
             let is_chosen = value.is_some() || flags.compared || second.saw_samples();
@@ -377,7 +381,7 @@ fn each(
                     printable(&name)
                 );
                 first = builder_of(vec![name]);
-                recording.lower_beside(&mut first)?;
+                piped(&mut first, |sink| recording.lower_sampled(is_plain, sink))?;
             }
             name_events(first.definitions(), file, &mut events);
             if let Some(value) = value {

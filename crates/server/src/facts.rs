@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use traceloom_input::captures::call_index::{CallIndex, tidy_call_indexes};
+use traceloom_input::captures::profile_index::tidy_profile_indexes;
 use traceloom_input::captures::{CaptureId, DataFolder, FactsCatalog, FactsRow, Manifests};
 
 use crate::counts::FactsCounts;
@@ -217,8 +218,9 @@ impl<'d> Deriver<'d> {
     /// Removes what is known of captures that are gone.
     fn tidy(&self, keep: impl Fn(CaptureId) -> bool) -> Result<(), Error> {
         FactsCatalog::of(self.folder).tidy(&keep)?;
-        let failed = |error| Error::new(format!("cannot tidy indexes of calls: {error}"));
-        tidy_call_indexes(self.folder, keep).map_err(failed)
+        let failed = |error| Error::new(format!("cannot tidy indexes: {error}"));
+        tidy_call_indexes(self.folder, &keep).map_err(failed)?;
+        tidy_profile_indexes(self.folder, keep).map_err(failed)
     }
 
     fn manifests(&self) -> Result<Manifests, Error> {

@@ -15,7 +15,9 @@ pub struct Range {
 }
 
 impl Range {
-    fn has(&self, time: Timestamp) -> bool {
+    /// Returns `true` if a time lies in it.
+    #[must_use]
+    pub fn has(&self, time: Timestamp) -> bool {
         self.since.is_none_or(|since| since <= time) && self.until.is_none_or(|until| time < until)
     }
 

@@ -26,6 +26,8 @@ const MANIFESTS: &str = "captures";
 const REQUESTS: &str = "requests";
 /// The folder of indexes of calls, which is made when the first is written.
 const CALLS: &str = "calls";
+/// The folder of indexes of profiles, which is made when the first is written.
+const PROFILES: &str = "profiles";
 /// The file that readers of sealed captures lock.
 const READERS: &str = "readers";
 
@@ -168,6 +170,17 @@ impl DataFolder {
     #[must_use]
     pub fn call_index(&self, id: CaptureId) -> PathBuf {
         self.call_indexes().join(id.to_string())
+    }
+
+    /// Returns the folder of indexes of profiles.
+    pub(super) fn profile_indexes(&self) -> PathBuf {
+        self.path.join(PROFILES)
+    }
+
+    /// Returns the index of the profiles of a capture.
+    #[must_use]
+    pub fn profile_index(&self, id: CaptureId) -> PathBuf {
+        self.profile_indexes().join(id.to_string())
     }
 
     /// Returns the folder in which commands leave requests for a running collector.

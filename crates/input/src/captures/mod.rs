@@ -16,6 +16,7 @@ mod folder;
 mod manifest;
 mod manifests;
 pub mod posts;
+pub mod profile_index;
 mod read;
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ use traceloom_formats::{Error as FormatError, Format, Part, Pull, Source};
 use traceloom_model::{Note, PartId};
 
 use super::{Input, InputPart};
+use crate::captures::profile_index::SealedAt;
 
 /// The parts of one recording: a file, or the streams of one process.
 #[derive(Debug)]
@@ -65,6 +66,17 @@ impl<'i> Document<'i> {
             notes.map(move |note| Note { part, ..note })
         };
         parts.flat_map(notes).collect()
+    }
+
+    /// Returns the sealed capture that it is of; nothing where that is chosen in part, or still in the log.
+    #[must_use]
+    pub fn sealed_at(&self) -> Option<&'i SealedAt> {
+        let parts = self.input.parts();
+        let mut part = parts.get(*self.members.first()?)?;
+        while let Some(around) = part.inside.and_then(|at| parts.get(at)) {
+            part = around;
+        }
+        part.stored.sealed.as_deref()
     }
 
     /// Returns the input's number of the part that a note or an origin of this document names.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use traceloom_formats::damage;
 
 use crate::captures::posts::PostId;
+use crate::captures::profile_index::SealedAt;
 use crate::captures::{CaptureId, ChosenCaptures};
 use crate::intake::Intake;
 use crate::spool::Spool;
@@ -113,9 +114,19 @@ fn captured_parts(
                 false => parts.push((name, stored())),
             }
         }
+        let is_whole = chosen.is_none_or(|chosen| chosen.posts(capture.id).is_none());
+        let manifest = capture.manifest.filter(|_| capture.is_sealed && is_whole);
+        let sealed = manifest.map(|manifest| {
+            Arc::new(SealedAt {
+                folder: folder.clone(),
+                id: capture.id,
+                manifest,
+            })
+        });
         let sender = Arc::new(capture.identity);
         for (_, stored) in parts.iter_mut().skip(first) {
             stored.sender = Some(sender.clone());
+            stored.sealed.clone_from(&sealed);
         }
     }
     Ok(parts)

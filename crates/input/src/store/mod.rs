@@ -12,6 +12,7 @@ use traceloom_formats::{Pull, SlicePull, damage, info};
 use traceloom_model::Note;
 use traceloom_model::bounds::subslice;
 
+use crate::captures::profile_index::SealedAt;
 use crate::intake::Intake;
 use crate::layers::{Ending, Wrapper};
 use crate::progress::ProgressMark;
@@ -46,6 +47,8 @@ pub(crate) struct StoredBytes {
     pub(crate) opening: Vec<Note>,
     /// Who sent it, where a collector received it.
     pub(crate) sender: Option<Arc<Identity>>,
+    /// The sealed capture that it is of.
+    pub(crate) sealed: Option<Arc<SealedAt>>,
     /// What all parts of the input may take together.
     pub(crate) intake: Arc<Intake>,
     reached: ProgressMark,
@@ -64,6 +67,7 @@ impl StoredBytes {
             mark: ProgressMark::default(),
             opening: Vec::new(),
             sender: None,
+            sealed: None,
             intake: Arc::default(),
             reached: ProgressMark::default(),
             decoded: OnceLock::new(),

@@ -141,8 +141,10 @@ impl Sealer {
                 removed.map_err(|error| failed("cannot delete a manifest", &error))?;
             }
             if let Some(folder) = &self.folder {
-                let removed = gone(std::fs::remove_file(folder.call_index(id)));
-                removed.map_err(|error| failed("cannot delete an index of calls", &error))?;
+                for index in [folder.call_index(id), folder.profile_index(id)] {
+                    let removed = gone(std::fs::remove_file(index));
+                    removed.map_err(|error| failed("cannot delete an index", &error))?;
+                }
             }
             self.revisions.remove(&id);
         }

@@ -1,10 +1,11 @@
 //! Rows of the model as bytes, and back.
 
 use traceloom_model::{
-    AttrKeyId, Attribute, AttributeKey, Clock, Definitions, ElementType, EventType, EventTypeId,
-    Exception, ExceptionId, Function, FunctionId, Merge, Order, Origin, PartId, Resource,
-    ResourceId, Scope, SpanBatch, SpanContext, SpanId, SpanRow, SpanStatus, StringId, Text, Track,
-    TrackId, TrackKind, Unit, Value, ValueType, ValueTypeId,
+    AttrKeyId, Attribute, AttributeKey, ClassId, Clock, Definitions, ElementType, EventType,
+    EventTypeId, Exception, ExceptionId, FrameId, Function, FunctionId, MappingId, Merge, Order,
+    Origin, PartId, ProfileId, Resource, ResourceId, Scope, SpanBatch, SpanContext, SpanId,
+    SpanRow, SpanStatus, StackId, StringId, Text, Track, TrackId, TrackKind, Unit, Value,
+    ValueType, ValueTypeId,
 };
 
 /// Values within each other; a call that has more is not written.
@@ -13,7 +14,7 @@ const DEEPEST: u8 = 32;
 const MOST_ROWS: u32 = 1 << 28;
 
 /// Something that has bytes in an index.
-pub(super) trait Stored: Sized {
+pub(in crate::captures) trait Stored: Sized {
     /// Appends its bytes.
     fn put(&self, out: &mut Vec<u8>);
     /// Reads them; `None` where they are no such thing.
@@ -21,24 +22,24 @@ pub(super) trait Stored: Sized {
 }
 
 /// Fields behind each other.
-pub(super) struct StoredFields<'a> {
-    pub(super) bytes: &'a [u8],
+pub(in crate::captures) struct StoredFields<'a> {
+    pub(in crate::captures) bytes: &'a [u8],
     /// Values around the one that is read.
     depth: u8,
 }
 
 impl<'a> StoredFields<'a> {
-    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+    pub(in crate::captures) const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, depth: 0 }
     }
 
-    fn byte(&mut self) -> Option<u8> {
+    pub(in crate::captures) fn byte(&mut self) -> Option<u8> {
         let (&byte, rest) = self.bytes.split_first()?;
         self.bytes = rest;
         Some(byte)
     }
 
-    fn slice(&mut self) -> Option<&'a [u8]> {
+    pub(in crate::captures) fn slice(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(u64::take(self)?).ok()?;
         let (slice, rest) = self.bytes.split_at_checked(length)?;
         self.bytes = rest;
@@ -188,7 +189,7 @@ macro_rules! stored_ids {
     )*};
 }
 
-stored_ids! { StringId ResourceId TrackId FunctionId ValueTypeId ExceptionId AttrKeyId EventTypeId }
+stored_ids! { ClassId FrameId MappingId ProfileId StackId StringId ResourceId TrackId FunctionId ValueTypeId ExceptionId AttrKeyId EventTypeId }
 
 /// Enumerations of which each value has a number.
 macro_rules! stored_words {

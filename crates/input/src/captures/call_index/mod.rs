@@ -6,7 +6,7 @@
 //! An index is made when a capture is decoded for the catalog, and belongs to one manifest: where it is missing, damaged or of another
 //! manifest, the capture is decoded instead. No index is needed for anything. `CAPTURES.md` has the bytes.
 
-mod fields;
+pub(super) mod fields;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -17,6 +17,7 @@ use traceloom_model::{Clock, Definitions, EventTypeId, Order};
 use fields::{Stored, StoredFields};
 pub use read::{CallIndex, IndexedCalls};
 pub use write::{CallIndexWriter, RecordingIndexer, tidy_call_indexes};
+pub(super) use write::{remove, tidy};
 
 const MAGIC: &[u8; 8] = b"tracecls";
 /// The version that this program writes, and the only one that it reads: an index can be made again.
@@ -135,7 +136,7 @@ impl Stored for IndexedRecording {
 }
 
 /// Returns the first bytes of the hash of a chunk.
-fn checksum(bytes: &[u8]) -> u64 {
+pub(super) fn checksum(bytes: &[u8]) -> u64 {
     let hash = super::ContentHash::of(bytes).0;
     hash.first_chunk()
         .map_or(0, |first| u64::from_le_bytes(*first))

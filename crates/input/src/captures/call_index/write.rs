@@ -373,11 +373,11 @@ pub struct RecordingIndexer<'w> {
 }
 
 impl RecordingIndexer<'_> {
-    /// Ends the recording.
+    /// Ends the recording. Returns `true` if it has samples and no calls.
     ///
     /// # Errors
     /// When the file could not be written.
-    pub fn finish(mut self) -> io::Result<()> {
+    pub fn finish(mut self) -> io::Result<bool> {
         self.close();
         if let Some(error) = self.failed {
             return Err(error);
@@ -395,6 +395,7 @@ impl RecordingIndexer<'_> {
         if let Clock::Unknown(Some(name)) = self.tables.clock {
             names.strings.insert(name);
         }
+        let is_sampled = self.n_samples > 0 && self.chunks.is_empty();
         let unknown = &mut HashSet::new();
         early.strings = names.definitions(&self.tables, unknown).strings;
         self.to.recordings.push(IndexedRecording {
@@ -406,7 +407,7 @@ impl RecordingIndexer<'_> {
             chunks: self.chunks,
             late: self.late.definitions(&self.tables, unknown),
         });
-        Ok(())
+        Ok(is_sampled)
     }
 
     /// Returns the row with its place in the capture; `None` where nothing would tell the call from others.
@@ -534,7 +535,12 @@ impl Sink for RecordingIndexer<'_> {
 /// # Errors
 /// When the folder cannot be read, or a file not removed.
 pub fn tidy_call_indexes(folder: &DataFolder, keep: impl Fn(CaptureId) -> bool) -> io::Result<()> {
-    let entries = match fs::read_dir(folder.call_indexes()) {
+    tidy(&folder.call_indexes(), keep)
+}
+
+/// Removes the files of a folder of indexes that `keep` refuses.
+pub(in crate::captures) fn tidy(folder: &Path, keep: impl Fn(CaptureId) -> bool) -> io::Result<()> {
+    let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries?,
     };
@@ -550,7 +556,8 @@ pub fn tidy_call_indexes(folder: &DataFolder, keep: impl Fn(CaptureId) -> bool) 
     Ok(())
 }
 
-fn remove(path: &Path) -> io::Result<()> {
+/// Removes a file that may be gone.
+pub(in crate::captures) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,

@@ -1,0 +1,153 @@
+//! Indexes of profiles: the samples of a sealed capture as trees and strips over time add them up.
+//!
+//! Of a recording that has samples and no calls, an index holds what a reader pushes for a view of its samples: their values, stacks,
+//! threads and times, with what these refer to. Labels and events are not in it. Replaying it takes a fraction of the time in which the
+//! capture is decoded, and gives a view the same batches.
+//!
+//! An index is made when a capture is decoded for the catalog, and belongs to one manifest: where it is missing, damaged or of another
+//! manifest, the capture is decoded instead. No index is needed for anything. `CAPTURES.md` has the bytes.
+
+mod fields;
+mod read;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use traceloom_model::{Clock, Level, Order};
+
+use super::call_index::fields::{Stored, StoredFields};
+use super::{CaptureId, ContentHash, DataFolder};
+pub use read::{DecodedProfiles, ProfileIndex};
+pub use write::{ProfileIndexWriter, RecordingProfiler, tidy_profile_indexes};
+
+const MAGIC: &[u8; 8] = b"traceprf";
+/// The version that this program writes, and the only one that it reads: an index can be made again.
+const VERSION: u32 = 1;
+/// Bytes before the first recording: magic, version, hash of the manifest.
+const HEAD: usize = 8 + 4 + 32;
+/// Bytes behind the directory: where it begins, its bytes stored and decoded, its hash.
+const TRAILER: usize = 8 + 4 + 4 + 32;
+/// Decoded bytes of a recording or of a directory: larger recordings have no index.
+const LARGEST: usize = 32 << 20;
+/// Notes of a recording: one with more has no index.
+const MOST_NOTES: usize = 1000;
+
+/// A capture that is sealed as a whole, and its manifest.
+#[derive(Clone, Debug)]
+pub struct SealedAt {
+    /// The data folder.
+    pub folder: DataFolder,
+    /// The capture.
+    pub id: CaptureId,
+    /// The hash of its manifest.
+    pub manifest: ContentHash,
+}
+
+impl SealedAt {
+    /// Returns what an index of its profiles is of: the manifest, and the `schema` that a reader goes by.
+    #[must_use]
+    pub fn read_with(&self, schema: Option<&[u8]>) -> ContentHash {
+        match schema {
+            None => self.manifest,
+            Some(schema) => ContentHash::of(&[&self.manifest.0, schema].concat()),
+        }
+    }
+}
+
+/// A recording in an index of profiles.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexedProfiles {
+    /// Names of its parts, those of the capture.
+    pub parts: Vec<String>,
+    /// The order in which its spans would come.
+    pub order: Order,
+    /// Where its time zero lies.
+    pub clock: Clock,
+    /// First and last time of everything in it, of what is not in the index too.
+    pub times: Option<(i64, i64)>,
+    /// It has events or counters, which are not in the index.
+    pub has_more: bool,
+    /// What is doubtful or damaged.
+    notes: Vec<IndexedNote>,
+    offset: u64,
+    n_stored: u32,
+    n_decoded: u32,
+    checksum: u64,
+}
+
+/// A note, without the word for its kind.
+#[derive(Clone, Debug, PartialEq)]
+struct IndexedNote {
+    is_damage: bool,
+    offset: u64,
+    count: u64,
+    text: String,
+}
+
+impl IndexedNote {
+    const fn level(&self) -> Level {
+        match self.is_damage {
+            true => Level::Damage,
+            false => Level::Warn,
+        }
+    }
+}
+
+impl Stored for IndexedNote {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.is_damage.put(out);
+        self.offset.put(out);
+        self.count.put(out);
+        self.text.put(out);
+    }
+
+    fn take(from: &mut StoredFields<'_>) -> Option<Self> {
+        Some(Self {
+            is_damage: Stored::take(from)?,
+            offset: Stored::take(from)?,
+            count: Stored::take(from)?,
+            text: Stored::take(from)?,
+        })
+    }
+}
+
+impl Stored for IndexedProfiles {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.parts.put(out);
+        self.order.put(out);
+        self.clock.put(out);
+        self.times.put(out);
+        self.has_more.put(out);
+        self.notes.put(out);
+        self.offset.put(out);
+        self.n_stored.put(out);
+        self.n_decoded.put(out);
+        self.checksum.put(out);
+    }
+
+    fn take(from: &mut StoredFields<'_>) -> Option<Self> {
+        Some(Self {
+            parts: Stored::take(from)?,
+            order: Stored::take(from)?,
+            clock: Stored::take(from)?,
+            times: Stored::take(from)?,
+            has_more: Stored::take(from)?,
+            notes: Stored::take(from)?,
+            offset: Stored::take(from)?,
+            n_stored: Stored::take(from)?,
+            n_decoded: Stored::take(from)?,
+            checksum: Stored::take(from)?,
+        })
+    }
+}
+
+impl Stored for String {
+    fn put(&self, out: &mut Vec<u8>) {
+        (self.len() as u64).put(out);
+        out.extend_from_slice(self.as_bytes());
+    }
+
+    fn take(from: &mut StoredFields<'_>) -> Option<Self> {
+        Self::from_utf8(from.slice()?.to_vec()).ok()
+    }
+}
