@@ -113,8 +113,17 @@ pub(crate) fn put_plain(field: &Field<'_>, out: &mut String) {
         Field::List(items) => {
             out.push('[');
             for (at, item) in items.iter().enumerate() {
-                out.push_str(if at > 0 { ", " } else { "" });
-                put_plain(item, out);
+                match item {
+                    // Most of what a dump of stacks prints.
+                    Field::Id(_, id) => {
+                        out.push_str(if at > 0 { ", #" } else { "#" });
+                        put_number(*id, out);
+                    }
+                    item => {
+                        out.push_str(if at > 0 { ", " } else { "" });
+                        put_plain(item, out);
+                    }
+                }
             }
             out.push(']');
         }

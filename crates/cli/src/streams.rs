@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
-use traceloom_model::{is_harmful, printable};
+use traceloom_model::{is_harmful, is_plain, printable};
 
 /// Prints `traceloom: ` and the arguments of `format!` as one line on standard error.
 macro_rules! message {
@@ -140,7 +140,7 @@ pub(crate) struct LockedStdout {
 
 impl Write for LockedStdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.held.is_empty() && !bytes.iter().any(|&byte| may_be_harmful(byte)) {
+        if self.held.is_empty() && is_harmless(bytes) {
             self.before = bytes.last().map_or(self.before, |&last| char::from(last));
             self.to.write_all(bytes).map_err(named)?;
             return Ok(bytes.len());
@@ -181,6 +181,11 @@ impl Drop for LockedStdout {
             let _ = self.flush();
         }
     }
+}
+
+/// Returns `true` if no byte may be harmful: nearly always at once, because all are ASCII that is printed.
+fn is_harmless(bytes: &[u8]) -> bool {
+    is_plain(bytes) || !bytes.iter().any(|&byte| may_be_harmful(byte))
 }
 
 /// Returns `true` for a byte that no character without effects begins with, or that few do.

@@ -73,7 +73,7 @@ pub use limits::{Limit, Limits, UnknownLimit};
 pub use note::{Level, Note, Notes, PartId};
 pub use object::{EdgeBatch, ObjectBatch, ObjectRow, RootBatch};
 pub use path::{PathBatch, Spot};
-pub use printable::{is_formula, is_harmful, printable};
+pub use printable::{is_formula, is_harmful, is_plain, printable};
 pub use profile::{Merge, Profile, SampleBatch, SampleRow, Scope, ValueType};
 pub use recording::Recording;
 pub use resource::{Resource, Track, TrackKind};

@@ -38,6 +38,22 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Returns `true` if all bytes are ASCII that is printed, or ends of lines.
+///
+/// ```
+/// use traceloom_model::is_plain;
+///
+/// assert!(is_plain(b"plain text\n"));
+/// assert!(!is_plain("\u{e9}".as_bytes()) && !is_plain(b"\x1b[2J") && !is_plain(b"\x7f"));
+/// ```
+#[must_use]
+pub fn is_plain(bytes: &[u8]) -> bool {
+    let is_printed = |byte: u8| (byte.wrapping_sub(b' ') <= b'~' - b' ') | (byte == b'\n');
+    // Without an early end the loop takes many bytes at once.
+    let all = |all, &byte: &u8| all & is_printed(byte);
+    bytes.chunks(256).all(|block| block.iter().fold(true, all))
+}
+
 /// Returns `true` for a text that a spreadsheet would run instead of show: it begins as a formula does and is no number.
 ///
 /// ```

@@ -182,13 +182,10 @@ impl Tokens {
         }
         packed(body, &mut self.numbers, |number| number)
             .ok_or_else(|| Error::invalid(offset, "packed list ends inside a varint"))?;
-        let mut start = 0;
-        for (at, &byte) in body.iter().enumerate() {
-            if byte < 0x80 {
-                self.padded |= byte == 0 && at > start;
-                start = at + 1;
-            }
-        }
+        // The last byte of a longer varint is zero. Without an early end the loop takes many bytes at once.
+        let is_padded = |pair: (&u8, &u8)| (*pair.0 >= 0x80) & (*pair.1 == 0);
+        let pairs = body.iter().zip(body.iter().skip(1));
+        self.padded |= pairs.fold(false, |found, pair| found | is_padded(pair));
         Ok(TokenValue::Packed(from, self.numbers.len()))
     }
 
