@@ -2,24 +2,40 @@
 
 use traceloom_analysis::{OverTime, OverTimeCollector};
 use traceloom_formats::datakit::value_names;
+use traceloom_model::Notes;
 
+use crate::read_plan::RecordingReader;
 use crate::trees::TreeFlags;
 
-/// Reads the inputs once more, for their times. Trees of which functions are hidden or adjusted, of groups and of async
-/// tracks have none.
+/// Returns what collects the times of a recording. Trees of which functions are hidden or adjusted, of groups and of
+/// async tracks have none.
+pub(crate) fn collector(
+    flags: &TreeFlags,
+    recording: &RecordingReader<'_>,
+) -> Option<OverTimeCollector> {
+    let value = flags.value.as_deref();
+    let values = value.map(|word| value_names(word, recording.file()));
+    has_times(flags).then(|| OverTimeCollector::new(values.unwrap_or_default(), flags.lines))
+}
+
+fn has_times(flags: &TreeFlags) -> bool {
+    let is_whole = flags.frames.is_empty() && flags.adjust.is_empty() && flags.by.is_none();
+    is_whole && !flags.lanes
+}
+
+/// Reads the inputs once more, for their times.
 pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<OverTime>> {
     let mut all = Vec::new();
-    let is_whole = flags.frames.is_empty() && flags.adjust.is_empty() && flags.by.is_none();
-    if !is_whole || flags.lanes {
+    if !has_times(flags) {
         return Ok(all);
     }
     let mut again = flags.read.clone();
     again.common.again = true;
     for input in again.inputs().all()? {
         input.read(|recording| {
-            let value = flags.value.as_deref();
-            let values = value.map(|word| value_names(word, recording.file()));
-            let mut collector = OverTimeCollector::new(values.unwrap_or_default(), flags.lines);
+            let Some(mut collector) = collector(flags, recording) else {
+                return Ok(Notes::default());
+            };
             let notes = recording.lower_chosen(&flags.calls, &mut collector)?;
             collector.finish(&mut all);
             Ok(notes)

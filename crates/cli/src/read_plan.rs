@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use traceloom_analysis::calls::Sender;
 use traceloom_analysis::filter::{Filter, Hide, HideSurvey};
-use traceloom_analysis::stage::{Choose, Extent, Range, Shift, Window};
+use traceloom_analysis::stage::{Choose, Extent, Range, Shift, Tee, Window};
 use traceloom_formats::protocol::Identity;
 use traceloom_formats::{LowerOptions, Source};
 use traceloom_input::captures::profile_index::{DecodedProfiles, ProfileIndex};
@@ -45,8 +45,7 @@ impl<'f> ReadPlan<'f> {
             zone: zone(common)?,
             extent: None,
         };
-        let relative = |bound| matches!(bound, Some(Bound::FromStart(_) | Bound::FromEnd(_)));
-        if !(relative(time.since) || relative(time.until)) {
+        if !time.is_relative() {
             return Ok(plan);
         }
         for (number, input) in inputs {
@@ -254,6 +253,33 @@ impl RecordingReader<'_> {
             message!("{}: {} {}", self.input.path(), note.count, note.text);
             notes.push_placed(note);
         }
+    }
+
+    /// Lowers as [`Self::lower_chosen`] does into `chosen`, and with the same reading every call into `every`; each is on a
+    /// thread of its own.
+    pub(crate) fn lower_both(
+        &self,
+        calls: &CallFlags,
+        every: &mut (dyn Sink + Send),
+        chosen: &mut (dyn Sink + Send),
+    ) -> anyhow::Result<Notes> {
+        let common = self.plan.common;
+        let limit = common.limits()?.size(Limit::OpenSpans);
+        let selection = calls.selection(common)?;
+        piped(every, |every| {
+            piped(chosen, |chosen| {
+                let mut choose = Choose::new(chosen, selection, None, limit);
+                let sinks = vec![every as &mut dyn Sink, &mut choose];
+                let notes = self.lower(&mut Tee::new(sinks));
+                let _ = choose.finish();
+                notes
+            })
+        })
+    }
+
+    /// Returns true if some methods are not admitted.
+    pub(crate) fn hides_methods(&self) -> bool {
+        !self.plan.methods.is_empty()
     }
 
     /// Lowers the recording with all its methods.

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use clap::Args;
-use traceloom_analysis::CallTree;
-use traceloom_analysis::mailed;
 use traceloom_analysis::report::{CallCollector, Collector, Findings, Report, Source, html};
-use traceloom_analysis::timeline::MOST_ITEMS;
+use traceloom_analysis::stage::Tee;
+use traceloom_analysis::timeline::{self as tracks, Timeline};
+use traceloom_analysis::{CallTree, OverTime, mailed};
 use traceloom_input::{Document, Input};
-use traceloom_model::{Clock, Note, Timestamp};
+use traceloom_model::{Clock, Note, Sink, Timestamp};
 
 use crate::Outcome;
 use crate::calls;
@@ -22,7 +22,7 @@ use crate::over_time;
 use crate::read_plan::RecordingReader;
 use crate::style::Style;
 use crate::timeline;
-use crate::trees::{self, TreeFlags};
+use crate::trees::{self, LowerBeside, MOST_NODES, TreeFlags};
 use crate::usage::Usage;
 
 /// Write one page to mail: overview, slowest calls, hot functions, flame graph, timeline, pauses, errors, SQL, notes.
@@ -76,11 +76,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         .collect();
     let mut tree_flags = flags.grouped(&options.groups);
     tree_flags.read.paths = paths;
-    let trees = trees::read_any(&tree_flags, &mut tree_flags.read.inputs())?;
-    let over_time = over_time::read(&tree_flags)?;
-    let mut again = tree_flags.read;
-    again.common.again = true;
-    let timeline = timeline::read(&flags.calls, &again, &mut again.inputs(), MOST_ITEMS)?;
+    let PageViews {
+        trees,
+        over_time,
+        timeline,
+    } = PageViews::read(&tree_flags)?;
     if timeline.is_empty() && trees.iter().all(CallTree::is_empty) {
         anyhow::bail!("{output} is not written: there is nothing to report");
     }
@@ -163,11 +163,15 @@ fn read(options: &Options, inputs: &mut Inputs<'_>) -> anyhow::Result<ReadInputs
             let mut selection = flags.calls.selection(&flags.read.common)?;
             selection.filter = selection.filter.and(methods.clone());
             let mut calls_of = CallCollector::new(selection, options.most());
-            recording.lower_every_method(&flags.read.common.lower_options()?, &mut calls_of)?;
+            let mut collector = Collector::new(options.most());
+            let notes = if recording.hides_methods() {
+                recording.lower_every_method(&flags.read.common.lower_options()?, &mut calls_of)?;
+                recording.lower_chosen(&flags.calls, &mut collector)?
+            } else {
+                recording.lower_both(&flags.calls, &mut calls_of, &mut collector)?
+            };
             let id = |call: &_| (path.to_owned(), calls::id(&recording.document, call));
             read.findings.add(calls_of.finish(id), options.most());
-            let mut collector = Collector::new(options.most());
-            let notes = recording.lower_chosen(&flags.calls, &mut collector)?;
             read.dated &= recording.clock()? == Clock::Unix;
             read.findings.add(collector.finish(), options.most());
             let room = NOTES.saturating_sub(read.notes.len());
@@ -180,6 +184,59 @@ fn read(options: &Options, inputs: &mut Inputs<'_>) -> anyhow::Result<ReadInputs
         })?;
     }
     Ok(read)
+}
+
+/// Rows of a timeline that are held one by one: five for each that the page of a report draws.
+const MOST_ROWS: usize = 500_000;
+
+/// What a page draws, all of one reading.
+struct PageViews {
+    trees: Vec<CallTree>,
+    over_time: Vec<OverTime>,
+    timeline: Timeline,
+}
+
+impl PageViews {
+    fn read(flags: &TreeFlags) -> anyhow::Result<Self> {
+        let read = &flags.read;
+        if read.time.is_relative() && read.paths.len() > 1 {
+            // Each tree counts from the borders of its own input, all else from those of all inputs.
+            let trees = trees::read_any(flags, &mut read.inputs(), None)?;
+            let over_time = over_time::read(flags)?;
+            let mut again = read.clone();
+            again.common.again = true;
+            let mut inputs = again.inputs();
+            let timeline = timeline::read(&flags.calls, &again, &mut inputs, MOST_ROWS)?;
+            return Ok(Self {
+                trees,
+                over_time,
+                timeline,
+            });
+        }
+        let mut over_time = Vec::new();
+        let mut timeline = Timeline::holding(MOST_ROWS);
+        let windowed = read.time.is_bounded() || !flags.calls.is_empty();
+        let mut inputs = read.inputs();
+        let lower: LowerBeside<'_> = &mut |input, recording, builder| {
+            let times = over_time::collector(flags, recording);
+            let mut times = times.map(|times| times.holding(MOST_NODES));
+            let mut spans = tracks::Collector::holding(MOST_ROWS);
+            let mut sinks: Vec<&mut (dyn Sink + Send)> = vec![&mut spans];
+            sinks.extend(times.as_mut().map(|times| times as &mut (dyn Sink + Send)));
+            let notes = recording.lower_both(&flags.calls, builder, &mut Tee::new(sinks))?;
+            times
+                .into_iter()
+                .for_each(|times| times.finish(&mut over_time));
+            timeline.add(timeline::title(input, recording)?, spans, windowed);
+            Ok(notes)
+        };
+        let trees = trees::read_any(flags, &mut inputs, Some(lower))?;
+        Ok(Self {
+            trees,
+            over_time,
+            timeline,
+        })
+    }
 }
 
 fn source(input: &Input, recordings: &[RecordingReader<'_>]) -> Source {

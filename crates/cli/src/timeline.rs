@@ -21,7 +21,7 @@ use crate::style::Style;
 use crate::table_flags::help;
 use crate::usage::Usage;
 
-pub(crate) use read::read;
+pub(crate) use read::{read, title};
 
 /// Show tracks over time: spans, waits, pauses, counters, lost data; as a page with -o.
 #[derive(Args)]

@@ -132,6 +132,12 @@ impl TimeFlags {
         self.shift.is_empty() && self.since.iter().chain(&self.until).all(is_date)
     }
 
+    /// Returns true if a border is so far from the start or the end of what is read.
+    pub(crate) fn is_relative(&self) -> bool {
+        let relative = |bound| matches!(bound, Some(Bound::FromStart(_) | Bound::FromEnd(_)));
+        relative(self.since) || relative(self.until)
+    }
+
     /// Returns true if a stretch of time is asked for.
     pub(crate) fn is_bounded(&self) -> bool {
         self.since.is_some() || self.until.is_some()

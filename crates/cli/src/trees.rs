@@ -11,16 +11,20 @@ use traceloom_analysis::{
 };
 use traceloom_formats::datakit::{EventKind, Language, value_names};
 use traceloom_input::{Document, piped, piped_halves};
-use traceloom_model::{Feature, Recording, Timestamp, printable};
+use traceloom_model::{Feature, Notes, Recording, Timestamp, printable};
 
 use crate::groups::{self, GroupFlags};
-use crate::inputs::{Inputs, ReadFlags};
+use crate::inputs::{Inputs, OpenInput, ReadFlags};
 use crate::numbers::{self, count};
+use crate::read_plan::RecordingReader;
 use crate::select::{AdjustFlags, CallFlags, FrameFlags};
 use crate::streams::message;
 use crate::table::Table;
 use crate::table_flags::help;
 use crate::values::WantedValues;
+
+/// Nodes of calls that a table of functions needs no more of, and a page to mail has room for.
+pub(crate) const MOST_NODES: usize = 250_000;
 
 /// Flags of the views over call trees.
 #[derive(Args, Clone, Default)]
@@ -91,13 +95,23 @@ pub(crate) fn read_lines(
     Ok([trees, lines])
 }
 
-/// Reads all inputs into trees as [`read`] does, where they have anything for one.
+/// Lowers a recording into a builder, and into whatever else the same reading is for.
+pub(crate) type LowerBeside<'l> = &'l mut dyn FnMut(
+    &OpenInput<'_>,
+    &RecordingReader<'_>,
+    &mut TreeBuilder,
+) -> anyhow::Result<Notes>;
+
+/// Reads all inputs into trees as [`read`] does, where they have anything for one; `lower` reads each recording, where
+/// something else is made of it too.
 pub(crate) fn read_any(
     flags: &TreeFlags,
     inputs: &mut Inputs<'_>,
+    lower: Option<LowerBeside<'_>>,
 ) -> anyhow::Result<Vec<CallTree>> {
-    let trees = selected(flags, inputs, TreeView::Trees)?.into_trees();
-    Ok(zeros_last(trees.collect(), |tree| tree.total))
+    let trees = selected_with(flags, inputs, (TreeView::Trees, lower), TreeBuilder::finish)?;
+    let trees = trees.into_trees().collect();
+    Ok(zeros_last(trees, |tree| tree.total))
 }
 
 /// Puts measures that come to nothing behind the others, so that the first one tells something.
@@ -130,7 +144,7 @@ pub(crate) fn read_recorded(
     let mut facts = RecordingFacts::default();
     let mut inputs = flags.read.inputs();
     let (trees, functions) = if wants_trees || !plain {
-        let trees = selected_with(flags, &mut inputs, TreeView::Trees, |builder| {
+        let trees = selected_with(flags, &mut inputs, (TreeView::Trees, None), |builder| {
             facts.see(&builder);
             builder.finish()
         })?;
@@ -214,7 +228,7 @@ fn summed(
         }
     };
     let mut sums = MergeStack::default();
-    let (events, left) = each(flags, inputs, view, |builder| {
+    let (events, left) = each(flags, inputs, (view, None), |builder| {
         see(&builder);
         sums.push(builder.finish_functions(), merge);
     })?;
@@ -255,17 +269,17 @@ enum TreeView {
 }
 
 fn selected(flags: &TreeFlags, inputs: &mut Inputs<'_>, view: TreeView) -> anyhow::Result<Trees> {
-    selected_with(flags, inputs, view, TreeBuilder::finish)
+    selected_with(flags, inputs, (view, None), TreeBuilder::finish)
 }
 
 fn selected_with(
     flags: &TreeFlags,
     inputs: &mut Inputs<'_>,
-    view: TreeView,
+    (view, lower): (TreeView, Option<LowerBeside<'_>>),
     mut finish: impl FnMut(TreeBuilder) -> Trees,
 ) -> anyhow::Result<Trees> {
     let mut sums = MergeStack::default();
-    let (events, left) = each(flags, inputs, view, |builder| {
+    let (events, left) = each(flags, inputs, (view, lower), |builder| {
         sums.push(finish(builder), Trees::merge);
     })?;
     let mut all = sums.finish(Trees::merge).unwrap_or_default();
@@ -327,7 +341,7 @@ fn named(events: &Events, measure: &mut Measure) {
 fn each(
     flags: &TreeFlags,
     inputs: &mut Inputs<'_>,
-    view: TreeView,
+    (view, mut lower): (TreeView, Option<LowerBeside<'_>>),
     mut take: impl FnMut(TreeBuilder),
 ) -> anyhow::Result<(Events, AsyncCalls)> {
     let mut left = AsyncCalls::default();
@@ -344,11 +358,18 @@ fn each(
             let (document, file) = (&recording.document, recording.file());
             let value = flags.value.as_deref();
             let values = value.map_or_else(Vec::new, |word| value_names(word, file));
+            let is_plain = flags.adjust.is_empty() && flags.frames.is_empty();
+            let is_summed = matches!(view, TreeView::Functions | TreeView::Alike);
+            let most = match is_plain && (is_summed || lower.is_some()) {
+                true => MOST_NODES,
+                false => 0,
+            };
             let builder_of = |values: Vec<String>| {
                 TreeBuilder::new(TreeOptions {
                     lanes: flags.lanes,
                     values,
-                    functions: matches!(view, TreeView::Functions | TreeView::Alike),
+                    functions: is_summed,
+                    most,
                     lines: flags.lines,
                     alike: view == TreeView::Alike,
                     beside: matches!(view, TreeView::Statistics | TreeView::Functions),
@@ -363,7 +384,9 @@ fn each(
             let is_plain = selection.is_empty() && flags.by.is_none() && view != TreeView::Alike;
             // Calls are selected by rows that come after their steps, to one builder; samples are cheap to
             // add up, and two builders would hold every definition twice.
-            let notes = if selection.is_empty() && has_spans(document) {
+            let notes = if let Some(lower) = &mut lower {
+                lower(&input, recording, &mut first)?
+            } else if selection.is_empty() && has_spans(document) {
                 piped_halves(&mut first, &mut second, |sink| {
                     recording.lower_sampled(is_plain, sink)
                 })?

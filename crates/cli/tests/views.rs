@@ -111,11 +111,28 @@ fn of_page(page: &Value) -> Functions {
         totals[row] += own[row] + std::mem::take(&mut below[depth + 1]);
         below[depth] += totals[row];
     }
-    fold(symbol.iter().enumerate().map(|(row, &symbol)| {
+    let name = |symbol: i64| {
         let name = &names[usize::try_from(symbol).expect("a row")];
-        let name = name.as_str().expect("a name").to_owned();
-        (depths[row], name, totals[row], own[row], count[row])
-    }))
+        name.as_str().expect("a name").to_owned()
+    };
+    let mut functions = fold(
+        symbol
+            .iter()
+            .enumerate()
+            .map(|(row, &symbol)| (depths[row], name(symbol), totals[row], own[row], count[row])),
+    );
+    let rest = &page["rest"];
+    if !rest.is_null() {
+        let [symbol, own, total, count] =
+            ["symbol", "own", "total", "count"].map(|name| numbers(rest, name));
+        for (at, &symbol) in symbol.iter().enumerate() {
+            let row = functions.entry(name(symbol)).or_default();
+            row.0 += own[at];
+            row.1 += total[at];
+            row.2 += count[at];
+        }
+    }
+    functions
 }
 
 fn agree(path: &str, folder: &Path) -> bool {
@@ -164,6 +181,24 @@ fn agree(path: &str, folder: &Path) -> bool {
         );
     }
     true
+}
+
+#[test]
+fn totals_agree_where_a_page_leaves_out_the_narrowest_frames() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("many.zorka");
+    let mut bytes = Vec::new();
+    let sample = traceloom_samples::by_name("zorka-c").expect("a generator");
+    sample(7, 25_000_000, &mut |piece| bytes.extend_from_slice(piece));
+    std::fs::write(&path, bytes).expect("a file");
+    let path = path.to_string_lossy();
+    assert!(agree(&path, folder.path()));
+    let reported = &graphs(&folder.path().join("report.html"))[0];
+    let nodes = numbers(reported, "own").len();
+    assert!((50_000..=250_000).contains(&nodes), "{nodes} nodes");
+    assert!(!reported["rest"].is_null());
+    let page = std::fs::read_to_string(folder.path().join("report.html")).expect("a page");
+    assert!(page.contains("have no frame of their own here"));
 }
 
 /// The root of a flame graph as JSON, which is deeper than serde_json follows.

@@ -36,6 +36,8 @@ export interface Held {
   own: string;
   count: string;
   more?: string;
+  /** What functions came to in nodes that the page has not: they were the narrowest. */
+  rest?: { symbol: string; own: string; total: string; count: string };
   /** One sentence about what is slow; empty where nothing stands out. */
   finding?: string;
   /** Of a difference: what each node was, and the functions of both recordings. */

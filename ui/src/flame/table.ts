@@ -2,6 +2,7 @@
 import { counted, grouped } from "../shared/amount";
 import { button, cellBar, named, nameOf } from "../shared/dom";
 import { kindToken } from "../shared/kinds";
+import { numbers } from "../shared/numbers";
 import { exactly } from "../shared/search";
 import { changed } from "./change";
 import type { FlameModel, Flow } from "./model";
@@ -84,6 +85,18 @@ export function totals(model: FlameModel): Sums[] {
     }
     row.count += calls;
     row.met = true;
+  }
+  // Of a range, and of one function, what is in no node is not known.
+  const { rest } = data.held;
+  if (rest && held === model.all) {
+    const [own, total, count] = [rest.own, rest.total, rest.count].map(numbers);
+    for (const [at, s] of numbers(rest.symbol).entries()) {
+      const row = rows[s];
+      row.own += own[at];
+      row.sum += total[at];
+      row.count += count[at];
+      row.met = true;
+    }
   }
   return rows.filter((row) => row.met && !group[row.s]);
 }

@@ -56,6 +56,8 @@ pub(crate) struct Arena {
     nodes: Vec<ArenaNode>,
     children: HashMap<u64, u32, RandomState>,
     free: u32,
+    /// Nodes that are free.
+    unused: usize,
     /// Nodes that stand for spans of which a part was not recorded, and for how many.
     pub partial: HashMap<u32, u64, RandomState>,
     /// What the base of a difference came to, without signs; 0 where the values are no difference from one.
@@ -78,6 +80,7 @@ impl Arena {
             nodes: vec![ArenaNode::new(NONE, NONE, NONE)],
             children: HashMap::default(),
             free: NONE,
+            unused: 0,
             partial: HashMap::default(),
             base: 0,
             durations: HashMap::default(),
@@ -102,6 +105,38 @@ impl Arena {
     /// Nodes ever in use, the root and freed ones included.
     pub fn len(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// Nodes that are in use, the root and those of side trees included.
+    pub fn in_use(&self) -> usize {
+        self.nodes.len() - self.unused
+    }
+
+    /// Puts the children of a node into `into`; keeps those that come to `least` or more and takes the others off, which is
+    /// told with each. Without `least` it takes all off. [`Arena::find_children_anew`] has to follow.
+    pub fn split_children(&mut self, of: u32, least: Option<u64>, into: &mut Vec<(u32, bool)>) {
+        let mut child = std::mem::replace(&mut self.nodes[of as usize].first_child, NONE);
+        self.nodes[of as usize].recent_child = NONE;
+        while child != NONE {
+            let row = &self.nodes[child as usize];
+            let next = row.next_sibling;
+            let is_kept = least.is_some_and(|least| row.total.unsigned_abs() >= least);
+            if is_kept {
+                let first = std::mem::replace(&mut self.nodes[of as usize].first_child, child);
+                self.nodes[child as usize].next_sibling = first;
+            }
+            into.push((child, !is_kept));
+            child = next;
+        }
+    }
+
+    /// Makes the map from parent and key to child anew, of what hangs from anything.
+    pub fn find_children_anew(&mut self) {
+        self.children.clear();
+        let numbered = (0..).zip(&self.nodes);
+        let linked = numbered.filter(|(_, row)| row.parent != NONE);
+        let edges = linked.map(|(number, row)| (edge(row.parent, row.key), number));
+        self.children.extend(edges);
     }
 
     /// Iterates over the nodes that hang under the root, by whatever way.
@@ -216,17 +251,20 @@ impl Arena {
             return node;
         }
         self.free = self.nodes[node as usize].next_sibling;
+        self.unused -= 1;
         self.nodes[node as usize] = ArenaNode::new(NONE, NONE, NONE);
         node
     }
 
-    fn release(&mut self, node: u32) {
+    /// Frees a node that nothing hangs from and that hangs from nothing.
+    pub fn release(&mut self, node: u32) {
         self.partial.remove(&node);
         if !self.durations.is_empty() {
             self.durations.remove(&node);
         }
         self.nodes[node as usize] = ArenaNode::new(NONE, NONE, self.free);
         self.free = node;
+        self.unused += 1;
     }
 
     /// Makes a node without parent: the side tree of a span or call that has not ended.

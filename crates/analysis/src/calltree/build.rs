@@ -16,12 +16,13 @@ use super::ground::Grounds;
 use super::samples::SampleColumns;
 use super::spans::{SpanFeed, TreeSpan};
 use super::steps::TrackStacks;
-use super::top::{Functions, inclusive_counts};
+use super::thin::TreeThinning;
+use super::top::{Functions, TopRow, inclusive_counts, joined};
 use super::trees::{TreeOptions, Trees};
 use super::{CallTree, flatten};
 use crate::filter::{CallOfRow, CallView, SampleFilter};
-use crate::measure::{AsyncCalls, Measure, Tracks};
-use crate::symbol::{self, KeyMap, SymbolInterner};
+use crate::measure::{AsyncCalls, Measure, Tracks, TreeSource};
+use crate::symbol::{self, KeyMap, SymbolId, SymbolInterner};
 use crate::text::{is_async, of_resource, service_name, track_name};
 
 /// Builds trees from whatever a reader pushes: steps, spans, samples.
@@ -44,6 +45,8 @@ pub struct TreeBuilder {
     arena: Arena,
     lines: TrackStacks,
     pieces: SpanFeed,
+    /// What was taken out of the tree.
+    thinning: TreeThinning,
     columns: SampleColumns,
     grounds: Option<Grounds>,
     /// Which samples count, where some do not.
@@ -78,8 +81,12 @@ impl TreeBuilder {
     pub fn new(options: TreeOptions) -> Self {
         let columns = SampleColumns::new(options.values.clone(), options.beside, options.alike);
         let lines = TrackStacks::new(options.durations);
+        // Groups, and how long calls took, are told of nodes.
+        let is_bare = options.by.is_none() && !options.durations;
+        let most = if is_bare { options.most } else { 0 };
         Self {
             pieces: SpanFeed::new(options.lanes, options.durations),
+            thinning: TreeThinning::new(most, options.functions && options.alike),
             chosen: options
                 .calls
                 .as_ref()
@@ -182,6 +189,8 @@ impl TreeBuilder {
         let selecting = self.options.calls.is_some();
         let mut ground = |arena: &mut Arena, track| ground(arena, self.grounds.as_ref(), track);
         self.pieces.finish(&mut self.arena, selecting, &mut ground);
+        // Nothing is open any more.
+        self.thinning.thin(&mut self.arena, &self.tables);
         let lanes = self.lanes.take().filter(|_| !self.threads_seen);
         let lanes = lanes.map(|mut lanes| {
             let AsyncTree { arena, pieces } = &mut *lanes;
@@ -211,7 +220,10 @@ impl TreeBuilder {
         let arena = std::mem::replace(&mut self.arena, Arena::new());
         let wall = |name: &String| *name == Measure::wall().name;
         let wanted = self.options.values.is_empty() || self.options.values.iter().any(wall);
-        let spans = (self.spans_seen && wanted).then(|| named(arena, Measure::wall(), None));
+        let thinning = TreeThinning::new(0, false);
+        let rest = std::mem::replace(&mut self.thinning, thinning).into_rows();
+        let spans = (self.spans_seen && wanted)
+            .then(|| naming.name_thinned(arena, Measure::wall(), None, &rest));
         let measure = || Measure {
             tracks: Tracks::Async,
             ..Measure::wall()
@@ -234,8 +246,10 @@ impl TreeBuilder {
         let beside = std::mem::take(&mut trees.beside);
         let mut all = Vec::new();
         let alike = self.options.alike;
+        // How likely a difference is by chance is told of samples alone.
+        let is_counted = |tree: &CallTree| alike && tree.measure.source == TreeSource::Samples;
         let trees = trees.into_trees().map(|tree| Functions {
-            inclusive: match alike {
+            inclusive: match is_counted(&tree) {
                 true => inclusive_counts(&tree),
                 false => Vec::new(),
             },
@@ -403,12 +417,22 @@ struct TreeNaming<'b> {
 }
 
 impl TreeNaming<'_> {
-    /// Turns keys into symbols; keys that turn out to be one function are joined.
     fn name(&self, arena: Arena, measure: Measure, total: Option<i64>) -> CallTree {
+        self.name_thinned(arena, measure, total, &[])
+    }
+
+    /// Turns keys into symbols; keys that turn out to be one function are joined. `rest` is what was taken out, by key.
+    fn name_thinned(
+        &self,
+        arena: Arena,
+        measure: Measure,
+        total: Option<i64>,
+        rest: &[(u32, TopRow)],
+    ) -> CallTree {
         let mut symbols = SymbolInterner::default();
         let mut ids = KeyMap::default();
-        for node in arena.used() {
-            let key = arena.node(node).key;
+        let used = arena.used().map(|node| arena.node(node).key);
+        for key in used.chain(rest.iter().map(|&(key, _)| key)) {
             ids.get_or_insert(key, || match self.grounds {
                 Some(grounds) if symbol::is_group(key) => {
                     symbols.intern(grounds.symbol(self.tables, key))
@@ -418,9 +442,15 @@ impl TreeNaming<'_> {
             });
         }
         let total = total.unwrap_or_else(|| arena.roots_total());
-        flatten::flatten(arena, measure, symbols.into_rows(), total, |key| {
+        let mut tree = flatten::flatten(arena, measure, symbols.into_rows(), total, |key| {
             ids.get(key)
-        })
+        });
+        let rest = rest.iter().map(|&(key, row)| TopRow {
+            symbol: SymbolId(ids.get(key)),
+            ..row
+        });
+        tree.rest = joined(rest.collect());
+        tree
     }
 }
 
@@ -542,6 +572,9 @@ impl Sink for TreeBuilder {
         self.release_held(Some(&batch));
         let named = std::mem::take(&mut self.named);
         self.put(&batch, &named);
+        if self.lines.is_empty() {
+            self.thinning.thin(&mut self.arena, &self.tables);
+        }
         Flow::Continue(())
     }
 

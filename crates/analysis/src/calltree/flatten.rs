@@ -86,6 +86,7 @@ pub(crate) fn flatten(
         nodes,
         durations,
         total,
+        rest: Vec::new(),
     }
 }
 

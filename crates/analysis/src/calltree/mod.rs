@@ -13,6 +13,7 @@ mod samples;
 mod select;
 mod spans;
 mod steps;
+mod thin;
 mod top;
 mod tracks;
 mod trees;
@@ -24,8 +25,8 @@ pub use named::SymbolTable;
 pub(crate) use over_time::places_by;
 pub use over_time::{NodeStretch, OverTime, OverTimeCollector};
 pub use select::{FrameFilter, Predicate};
-pub(crate) use top::inclusive_counts;
 pub use top::{Durations, Functions, GroupTop, TopRow, top, top_of_groups};
+pub(crate) use top::{inclusive_counts, rest_of};
 pub use tracks::{Shown, choose_tracks};
 pub use trees::{TreeOptions, Trees};
 
@@ -120,6 +121,9 @@ pub struct CallTree {
     pub whole: i64,
     /// What the samples of the base of a difference came to, without signs; 0 where none is marked as such.
     pub base: i64,
+    /// What nodes came to that are not in the tree because they were the narrowest ([`TreeOptions::most`]), a row for each
+    /// function: a total is of what no kept node of the same function is around.
+    pub rest: Vec<TopRow>,
 }
 
 impl CallTree {
@@ -134,6 +138,7 @@ impl CallTree {
             total: 0,
             whole: 0,
             base: 0,
+            rest: Vec::new(),
         }
     }
 
@@ -248,6 +253,7 @@ impl CallTree {
     pub fn merge(&mut self, other: &Self) {
         let mut symbols = SymbolInterner::default();
         let mut arena = Arena::new();
+        let mut rest = Vec::new();
         arena.base = self.base.saturating_add(other.base);
         for tree in [&*self, other] {
             let ids: Vec<u32> = tree
@@ -255,6 +261,10 @@ impl CallTree {
                 .iter()
                 .map(|symbol| symbols.intern(symbol.clone()))
                 .collect();
+            rest.extend(tree.rest.iter().map(|row| TopRow {
+                symbol: SymbolId(ids.get(row.symbol.index()).copied().unwrap_or(0)),
+                ..*row
+            }));
             let mut path = Vec::new();
             for (number, node) in (0..).zip(&tree.nodes) {
                 path.truncate(node.depth as usize);
@@ -272,6 +282,7 @@ impl CallTree {
         };
         let measure = self.measure.clone();
         *self = flatten::flatten(arena, measure, symbols.into_rows(), total, |symbol| symbol);
+        self.rest = top::joined(rest);
     }
 }
 

@@ -48,6 +48,11 @@ impl TrackStacks {
         }
     }
 
+    /// Returns true if no steps came.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
     /// Takes the steps of one track, whose calls hang from `ground`; `judge` is asked at the end of each call
     /// when calls are selected.
     pub fn run(

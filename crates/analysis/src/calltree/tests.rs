@@ -92,6 +92,21 @@ impl Nested {
         builder.finish().spans.unwrap()
     }
 
+    /// Pushes the spans a few at a time, so that a tree is thinned more than once.
+    fn tree_of_few_spans(mut self, options: TreeOptions) -> CallTree {
+        let mut builder = TreeBuilder::new(options);
+        builder.begin(Order::Nested, Clock::Unix);
+        let _ = builder.define(self.tables.take_definitions());
+        let _ = builder.spans(SpanBatch::default());
+        let rows: Vec<_> = self.spans.iter().collect();
+        for few in rows.chunks(7) {
+            let mut batch = SpanBatch::default();
+            few.iter().for_each(|row| batch.push(row));
+            let _ = builder.spans(batch);
+        }
+        builder.finish().spans.unwrap()
+    }
+
     fn tree_of_spans(mut self, options: TreeOptions, order: Order, rotate: usize) -> CallTree {
         // Selecting needs names at once; a tree can wait for them.
         let late = options.calls.is_none();
@@ -203,6 +218,24 @@ proptest! {
     }
 
     #[test]
+    fn a_thinned_tree_has_the_same_functions(moves in moves()) {
+        let options = |most| TreeOptions { most, ..TreeOptions::default() };
+        let whole = Nested::of(&moves).tree_of_few_spans(options(0));
+        let thinned = Nested::of(&moves).tree_of_few_spans(options(12));
+        prop_assert_eq!(rows(&thinned), rows(&whole));
+        prop_assert_eq!(thinned.total, whole.total);
+        prop_assert!(whole.rest.is_empty());
+        prop_assert!(thinned.nodes.len() <= whole.nodes.len());
+        let own = |tree: &CallTree| -> i64 { tree.nodes.iter().map(|node| node.own).sum() };
+        let rest: i64 = thinned.rest.iter().map(|row| row.own).sum();
+        prop_assert_eq!(own(&thinned) + rest, own(&whole));
+        let mut twice = thinned.clone();
+        twice.merge(&thinned);
+        let doubled = rows(&whole).into_iter().map(|(name, own, total, count)| (name, 2 * own, 2 * total, 2 * count));
+        prop_assert_eq!(rows(&twice), doubled.collect::<Vec<_>>());
+    }
+
+    #[test]
     fn selected_calls_come_whole(moves in moves(), least in 0..200_u64) {
         let steps = Nested::of(&moves).tree_of_steps(selection("'call 1'", least));
         check_shape(&steps);
@@ -278,6 +311,32 @@ proptest! {
         }
         prop_assert_eq!(hidden.total, tree.total - gone);
     }
+}
+
+#[test]
+fn a_tree_of_many_paths_holds_the_widest() {
+    // All paths of five functions, five deep: the first function takes the most.
+    let mut moves = Vec::new();
+    for path in 0..5_u32.pow(5) {
+        let functions = (0..5).map(|place| u8::try_from(path / 5_u32.pow(place) % 5).unwrap());
+        moves.extend(functions.clone().map(|function| (true, function, 1)));
+        moves.extend(
+            functions
+                .rev()
+                .map(|function| (false, 0, u16::from(5 - function))),
+        );
+    }
+    let options = |most| TreeOptions {
+        most,
+        ..TreeOptions::default()
+    };
+    let whole = Nested::of(&moves).tree_of_few_spans(options(0));
+    let thinned = Nested::of(&moves).tree_of_few_spans(options(500));
+    assert!(whole.nodes.len() > 3_000);
+    assert!(thinned.nodes.len() <= 500, "{}", thinned.nodes.len());
+    assert!(thinned.nodes.len() > 100, "{}", thinned.nodes.len());
+    assert_eq!(rows(&thinned), rows(&whole));
+    assert_eq!(thinned.total, whole.total);
 }
 
 #[test]

@@ -41,7 +41,58 @@ impl TopRow {
 /// Returns a row for each function, by falling own value, then total, then name; groups have none.
 #[must_use]
 pub fn top(tree: &CallTree) -> Vec<TopRow> {
-    Folding::new(tree).rows(&tree.nodes)
+    let mut folding = Folding::new(tree);
+    for row in &tree.rest {
+        if let Some(slot) = folding.rows.get_mut(row.symbol.index()) {
+            *slot = Some(*row);
+            folding.met.push(row.symbol);
+        }
+    }
+    folding.rows(&tree.nodes)
+}
+
+/// Returns what functions came to in the nodes that are not shown, with what is in no node at all. Nothing that is below a
+/// node that is not shown is.
+pub(crate) fn rest_of(tree: &CallTree, is_shown: &[bool]) -> Vec<TopRow> {
+    let mut rest = tree.rest.clone();
+    if tree.measure.merge != Merge::Sum {
+        return rest;
+    }
+    let mut folding = Folding::new(tree);
+    for (node, is_shown) in tree.nodes.iter().zip(is_shown) {
+        folding.leave(node.depth);
+        folding.path.push(node.symbol);
+        let Some(times) = folding.on_path.get_mut(node.symbol.index()) else {
+            continue;
+        };
+        *times += 1;
+        if !is_shown {
+            rest.push(TopRow {
+                symbol: node.symbol,
+                own: node.own,
+                total: if *times == 1 { node.total } else { 0 },
+                count: node.count,
+                partial: node.partial,
+            });
+        }
+    }
+    joined(rest)
+}
+
+/// Adds up rows of the same function; they are in the order of their symbols then.
+pub(super) fn joined(mut rows: Vec<TopRow>) -> Vec<TopRow> {
+    rows.sort_by_key(|row| row.symbol);
+    rows.dedup_by(|row, sum| {
+        let is_same = row.symbol == sum.symbol;
+        if is_same {
+            sum.own = sum.own.saturating_add(row.own);
+            sum.total = sum.total.saturating_add(row.total);
+            sum.count = sum.count.saturating_add(row.count);
+            sum.partial = sum.partial.saturating_add(row.partial);
+        }
+        is_same
+    });
+    rows
 }
 
 /// Returns by symbol the calls or samples that a function was in, by itself or by what it called; a recursion counts at

@@ -20,6 +20,9 @@ pub struct TreeOptions {
     pub lines: bool,
     /// Sums of functions are wanted, not who called whom: [`super::TreeBuilder::finish_functions`].
     pub functions: bool,
+    /// Most nodes that the tree of calls holds, where readers bring spans; 0 holds all. Of more, the narrowest are added up
+    /// function by function ([`CallTree::rest`]).
+    pub most: usize,
     /// With [`Self::functions`], functions that are named alike are one.
     pub alike: bool,
     /// How long calls took is wanted, for percentiles.

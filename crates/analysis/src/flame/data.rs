@@ -1,12 +1,12 @@
 //! What a page holds of a tree.
 
 use super::{Compared, Layout, Picture};
-use crate::calltree::places_by;
+use crate::calltree::{places_by, rest_of};
 use crate::colour::{self, COLOURS};
 use crate::diff::{Amounts, DiffRow, Per};
 use crate::hotspots::{Categories, own_code};
 use crate::page::{Object, glued};
-use crate::{CallTree, Node, NodeStretch, OverTime, Symbol, TreeSource, finding};
+use crate::{CallTree, Node, NodeStretch, OverTime, Symbol, TopRow, TreeSource, finding};
 use traceloom_model::Merge;
 use traceloom_model::bounds::saturated_i64;
 
@@ -96,7 +96,23 @@ pub(super) fn data(
             data.column("of_methods", places.into_iter().map(i64::from));
         }
         columns(data, &shown);
+        let rest = shown.rest();
+        if !rest.is_empty() {
+            Object::write(data.key("rest"), |data| rest_columns(data, &rest));
+        }
     });
+}
+
+/// Writes what functions came to in nodes that the page has not.
+fn rest_columns(data: &mut Object<'_>, rest: &[TopRow]) {
+    let rows = || rest.iter();
+    data.column(
+        "symbol",
+        rows().map(|row| saturated_i64(row.symbol.index())),
+    );
+    data.column("own", rows().map(|row| row.own));
+    data.column("total", rows().map(|row| row.total));
+    data.column("count", rows().map(|row| saturated_i64(row.count)));
 }
 
 /// The nodes that a page holds.
@@ -118,6 +134,20 @@ impl ShownNodes<'_> {
             Some(wide) => wide.get(at).map(|&number| number as usize),
             None => Some(at),
         }
+    }
+
+    /// What functions came to in nodes that are not shown.
+    fn rest(&self) -> Vec<TopRow> {
+        let Some(wide) = &self.wide else {
+            return self.tree.rest.clone();
+        };
+        let mut is_shown = vec![false; self.tree.nodes.len()];
+        for &number in wide {
+            if let Some(shown) = is_shown.get_mut(number as usize) {
+                *shown = true;
+            }
+        }
+        rest_of(self.tree, &is_shown)
     }
 
     fn iter(&self) -> impl DoubleEndedIterator<Item = &Node> {

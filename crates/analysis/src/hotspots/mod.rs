@@ -191,6 +191,11 @@ pub(crate) fn own_code(tree: &CallTree, categories: &Categories) -> OwnCode {
             *weight = weight.saturating_add(node.total.unsigned_abs());
         }
     }
+    for row in &tree.rest {
+        if let Some(weight) = weights.get_mut(row.symbol.index()) {
+            *weight = weight.saturating_add(row.total.unsigned_abs());
+        }
+    }
     OwnCode::find(tree.symbols.iter().zip(weights), categories)
 }
 
@@ -226,6 +231,14 @@ pub fn hotspots(tree: &CallTree, categories: &Categories) -> Vec<Hotspot> {
         let sum = sum.or_default();
         sum.0 = sum.0.saturating_add(node.own);
         sum.1 = sum.1.saturating_add(node.count);
+    }
+    // Who called what is not in the tree is not known.
+    for row in &tree.rest {
+        let category = categories.of(tree.symbol(row.symbol).function());
+        let sum = sums.entry((category.unwrap_or(none), row.symbol));
+        let sum = sum.or_default();
+        sum.0 = sum.0.saturating_add(row.own);
+        sum.1 = sum.1.saturating_add(row.count);
     }
     let mut all: Vec<Hotspot> = Vec::new();
     let mut last = None;

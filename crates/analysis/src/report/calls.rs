@@ -107,6 +107,7 @@ impl Sink for CallCollector {
     fn asks(&self) -> Asks {
         Asks {
             wants: Wants::Calls,
+            derived_samples: false,
             ..Asks::default()
         }
     }

@@ -14,6 +14,7 @@ mod held;
 mod redact;
 mod shift;
 mod sift;
+mod tee;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -27,5 +28,6 @@ pub(crate) use held::HeldSpans;
 pub use redact::{Category, Learning, Redact, Redaction};
 pub use shift::{Shift, Shifts};
 pub use sift::Sift;
+pub use tee::Tee;
 pub use window::{Range, Window};
 pub use withheld::{PassedRows, WithheldSpans};

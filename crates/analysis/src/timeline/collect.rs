@@ -31,8 +31,9 @@ const FAULTS: usize = 10_000;
 /// Frames of a stack that are kept.
 const FRAMES: usize = 24;
 
-/// Bytes for attributes of spans and fields of events.
+/// Bytes for attributes of spans and fields of events, and for those of each row that is held.
 const DETAIL_BYTES: usize = 64 << 20;
+const ROW_DETAIL_BYTES: usize = 32;
 
 /// Points of one counter.
 pub(super) type Points = Vec<(Timestamp, f64)>;
@@ -90,7 +91,7 @@ impl Collector {
             totals: HashMap::default(),
             marks: BTreeMap::new(),
             points: BTreeMap::new(),
-            details: Details::new(DETAIL_BYTES),
+            details: Details::new(DETAIL_BYTES.min(most.saturating_mul(ROW_DETAIL_BYTES))),
             faults: Vec::new(),
             more_faults: 0,
             timeless: 0,

@@ -2,7 +2,8 @@
 
 use traceloom_analysis::timeline::{Collector, Timeline};
 
-use crate::inputs::{Inputs, ReadFlags};
+use crate::inputs::{Inputs, OpenInput, ReadFlags};
+use crate::read_plan::RecordingReader;
 use crate::select::CallFlags;
 use crate::streams::message;
 
@@ -16,15 +17,10 @@ pub(crate) fn read(
     let mut timeline = Timeline::holding(most);
     let windowed = flags.time.is_bounded() || !calls.is_empty();
     for input in inputs.all()? {
-        let only = input.recordings()?.len() == 1;
         let notes = input.read(|recording| {
             let mut collector = Collector::holding(most);
             let notes = recording.lower_chosen(calls, &mut collector)?;
-            let title = match only {
-                true => name(input.path()),
-                false => recording.file(),
-            };
-            timeline.add(title, collector, windowed);
+            timeline.add(title(&input, recording)?, collector, windowed);
             Ok(notes)
         })?;
         if !flags.common.again {
@@ -44,6 +40,17 @@ pub(crate) fn read(
         );
     }
     Ok(timeline)
+}
+
+/// Returns what a recording of an input is called.
+pub(crate) fn title<'r>(
+    input: &'r OpenInput<'_>,
+    recording: &'r RecordingReader<'_>,
+) -> anyhow::Result<&'r str> {
+    Ok(match input.recordings()?.len() {
+        1 => name(input.path()),
+        _ => recording.file(),
+    })
 }
 
 fn name(path: &str) -> &str {

@@ -15,7 +15,7 @@ use super::super::{children_first, thread_name};
 use super::grid::{Grid, ThreadValue};
 use super::{NONE, OverTime};
 use crate::Measure;
-use crate::symbol::{key_of_frame, key_of_function, key_of_line, symbol_of_key};
+use crate::symbol::{KeyMap, key_of_frame, key_of_function, key_of_line, symbol_of_key};
 use crate::text::is_async;
 
 /// A span whose call has not ended.
@@ -45,6 +45,8 @@ pub struct OverTimeCollector {
     wanted: Vec<String>,
     /// Samples are wanted by lines of functions, too.
     lines: bool,
+    /// Most paths of calls; of a recording with more, calls have no times.
+    most: usize,
     tables: Recording,
     order: Order,
     unix: bool,
@@ -65,6 +67,7 @@ impl OverTimeCollector {
         Self {
             wanted,
             lines,
+            most: usize::MAX,
             tables: Recording::default(),
             order: Order::default(),
             unix: true,
@@ -74,6 +77,17 @@ impl OverTimeCollector {
             samples: HashMap::default(),
             early: Vec::new(),
         }
+    }
+
+    /// Drops the times of calls where they have more than so many paths: a tree that holds no more of them
+    /// ([`crate::TreeOptions::most`]) has no node for each.
+    #[must_use]
+    pub fn holding(self, most: usize) -> Self {
+        Self { most, ..self }
+    }
+
+    fn has_too_many(&self) -> bool {
+        self.arena.len() > self.most
     }
 
     /// Adds the values to those of earlier recordings of the same measure. A recording of another clock is left out.
@@ -135,12 +149,27 @@ impl OverTimeCollector {
         let Some(into) = all.get_mut(at).filter(|one| one.unix == self.unix) else {
             return;
         };
+        // Of nodes that have a value, and of their callers.
+        let mut used = vec![false; arena.len()];
+        for ((.., of), _) in &cells {
+            let mut at = node(*of);
+            while at != ROOT
+                && let Some(used) = used.get_mut(at as usize)
+                && !std::mem::replace(used, true)
+            {
+                at = arena.node(at).parent;
+            }
+        }
         // Callees have greater numbers than their callers.
         let mut paths = vec![NONE; arena.len()];
-        for number in 1..arena.len() {
+        let mut symbols = KeyMap::default();
+        for (number, _) in used.iter().enumerate().filter(|&(_, &used)| used) {
             let row = arena.node(row_number(number));
             let caller = paths.get(row.parent as usize).copied().unwrap_or(NONE);
-            let path = into.path(caller, symbol_of_key(&self.tables, row.key));
+            symbols.get_or_insert(row.key, || {
+                into.symbols.intern(symbol_of_key(&self.tables, row.key))
+            });
+            let path = into.path(caller, symbols.get(row.key));
             if let Some(slot) = paths.get_mut(number) {
                 *slot = path;
             }
@@ -161,6 +190,10 @@ impl OverTimeCollector {
 
     /// Takes the spans of ended calls of one track.
     fn settle(&mut self, track: TrackId, spans: &[RunningCall]) {
+        if self.has_too_many() {
+            self.calls = Grid::default();
+            return;
+        }
         let rows: HashMap<SpanId, usize, RandomState> = spans
             .iter()
             .enumerate()
@@ -260,6 +293,10 @@ impl Sink for OverTimeCollector {
     }
 
     fn spans(&mut self, batch: SpanBatch) -> Flow {
+        if self.has_too_many() {
+            self.open = HashMap::default();
+            return Flow::Continue(());
+        }
         for row in batch.iter() {
             if is_async(&self.tables, row.track) {
                 continue;

@@ -44,6 +44,7 @@ pub struct OverTime {
     pub unix: bool,
     /// Names of threads.
     pub threads: Vec<String>,
+    numbers: HashMap<String, u32, RandomState>,
     symbols: SymbolInterner,
     /// Callers and functions, callers first.
     paths: Vec<(u32, u32)>,
@@ -58,6 +59,7 @@ impl OverTime {
             lines,
             unix,
             threads: Vec::new(),
+            numbers: HashMap::default(),
             symbols: SymbolInterner::default(),
             paths: Vec::new(),
             known: HashMap::default(),
@@ -65,8 +67,7 @@ impl OverTime {
         }
     }
 
-    fn path(&mut self, caller: u32, symbol: Symbol) -> u32 {
-        let symbol = self.symbols.intern(symbol);
+    fn path(&mut self, caller: u32, symbol: u32) -> u32 {
         let next = u32::try_from(self.paths.len()).unwrap_or(NONE);
         let path = *self.known.entry((caller, symbol)).or_insert(next);
         if path == next {
@@ -76,12 +77,13 @@ impl OverTime {
     }
 
     fn thread(&mut self, name: &str) -> u32 {
-        let known = self.threads.iter().position(|one| one == name);
-        let at = known.unwrap_or_else(|| {
-            self.threads.push(name.to_owned());
-            self.threads.len() - 1
-        });
-        u32::try_from(at).unwrap_or(NONE)
+        if let Some(&known) = self.numbers.get(name) {
+            return known;
+        }
+        let number = u32::try_from(self.threads.len()).unwrap_or(NONE);
+        self.threads.push(name.to_owned());
+        self.numbers.insert(name.to_owned(), number);
+        number
     }
 
     /// Returns the length of a stretch in nanoseconds.
