@@ -36,7 +36,7 @@ pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<OverTime>> {
             let Some(mut collector) = collector(flags, recording) else {
                 return Ok(Notes::default());
             };
-            let notes = recording.lower_chosen(&flags.calls, &mut collector)?;
+            let notes = recording.lower_chosen_samples(&flags.calls, &mut collector)?;
             collector.finish(&mut all);
             Ok(notes)
         })?;

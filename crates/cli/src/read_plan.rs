@@ -152,17 +152,37 @@ impl RecordingReader<'_> {
         piped(sink, |sink| self.lower(sink))
     }
 
-    /// Lowers the calls that flags choose into a sink on a thread of its own; samples alone from the index of the capture.
+    /// Lowers the calls that flags choose into a sink on a thread of its own.
     pub(crate) fn lower_chosen(
         &self,
         calls: &CallFlags,
         sink: &mut (dyn Sink + Send),
     ) -> anyhow::Result<Notes> {
+        self.choosing(calls, sink, |choose| self.lower(choose))
+    }
+
+    /// Lowers as [`Self::lower_chosen`] does for a view of samples and calls alone: from the index of the capture where it can.
+    pub(crate) fn lower_chosen_samples(
+        &self,
+        calls: &CallFlags,
+        sink: &mut (dyn Sink + Send),
+    ) -> anyhow::Result<Notes> {
+        self.choosing(calls, sink, |choose| {
+            self.lower_sampled(calls.is_empty(), choose)
+        })
+    }
+
+    fn choosing(
+        &self,
+        calls: &CallFlags,
+        sink: &mut (dyn Sink + Send),
+        lower: impl FnOnce(&mut dyn Sink) -> anyhow::Result<Notes>,
+    ) -> anyhow::Result<Notes> {
         let common = self.plan.common;
         let limit = common.limits()?.size(Limit::OpenSpans);
         piped(sink, |sink| {
             let mut choose = Choose::new(sink, calls.selection(common)?, None, limit);
-            let notes = self.lower_sampled(calls.is_empty(), &mut choose);
+            let notes = lower(&mut choose);
             let _ = choose.finish();
             notes
         })

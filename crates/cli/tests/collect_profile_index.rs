@@ -112,6 +112,8 @@ fn questions(data: &Path) -> Vec<Vec<String>> {
         words(&["top", "--json", "--filter", "thread ~ 1"]),
         words(&["top", "--json", "--by", "thread"]),
         words(&["top", "--json", "--focus", "a"]),
+        // It shows more than samples.
+        words(&["timeline", "--json"]),
         words(&["diff", "--json"]),
         words(&["diff", "--html", "-o", "-"]),
     ]
