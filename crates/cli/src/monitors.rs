@@ -98,7 +98,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             })
             .choosing(filter.clone());
             let notes = recording.lower_beside(&mut table)?;
-            found.push(table.finish());
+            found.push((recording.named(), table.finish()));
             Ok(notes)
         })?;
         let doubt = doubt(&input.input, &notes);
@@ -122,28 +122,32 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 
 fn print(
     path: &str,
-    found: &[Monitors],
+    found: &[(Value, Monitors)],
     options: &Options,
     style: &Style,
     csv: &mut Vec<(String, Table)>,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let sum = |what: fn(&Monitors) -> u64| found.iter().map(what).sum::<u64>();
+    let sum = |what: fn(&Monitors) -> u64| found.iter().map(|(_, of)| what(of)).sum::<u64>();
     let left_out = sum(|monitors| monitors.crowded_out);
     if left_out > 0 {
         let left_out = count(left_out);
         message!("{path}: {left_out} waits for further monitors are in no row");
     }
     let rows = found.iter();
-    let rows = rows.flat_map(|monitors| monitors.rows.iter().map(move |row| (monitors, row)));
-    let mut rows: Vec<Row<'_>> = rows.collect();
-    rows.sort_by_key(|(_, row)| Reverse(rank(row, options.sort)));
+    let rows = rows.flat_map(|(of, monitors)| {
+        let rows = monitors.rows.iter();
+        rows.map(move |row| ((monitors, row), of))
+    });
+    let mut rows: Vec<(Row<'_>, &Value)> = rows.collect();
+    rows.sort_by_key(|((_, row), _)| Reverse(rank(row, options.sort)));
     let all = rows.len();
     rows.truncate(options.table.most(SCREEN));
+    let (rows, recordings): (Vec<Row<'_>>, Vec<&Value>) = rows.into_iter().unzip();
     let wide = options.table.wide;
     if options.table.json {
-        for row in &rows {
-            writeln!(out, "{}", as_json(*row))?;
+        for (row, recording) in rows.iter().zip(recordings) {
+            writeln!(out, "{}", as_json(*row, recording))?;
         }
     } else if options.table.csv {
         csv.push((path.to_owned(), exact(&rows)));
@@ -407,8 +411,9 @@ fn exact(rows: &[Row<'_>]) -> Table {
     table
 }
 
-fn as_json((monitors, monitor): Row<'_>) -> Value {
+fn as_json((monitors, monitor): Row<'_>, recording: &Value) -> Value {
     let mut object = Map::new();
+    object.insert("recording".into(), recording.clone());
     object.insert("object".into(), json!(monitor.object.map(|id| id.0)));
     object.insert("generation".into(), json!(monitor.generation));
     object.insert("class".into(), json!(monitor.class));

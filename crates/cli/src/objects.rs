@@ -95,7 +95,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             })
             .choosing(filter.clone());
             let notes = recording.lower_beside(&mut table)?;
-            found.push(table.finish());
+            found.push((recording.named(), table.finish()));
             Ok(notes)
         })?;
         let doubt = doubt(&input.input, &notes);
@@ -119,13 +119,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 
 fn print(
     path: &str,
-    mut found: Vec<Objects>,
+    mut found: Vec<(Value, Objects)>,
     options: &Options,
     style: &Style,
     csv: &mut Vec<(String, Table)>,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    for objects in &found {
+    for (_, objects) in &found {
         for (number, what) in [
             (
                 objects.crowded_out,
@@ -139,7 +139,7 @@ fn print(
         }
     }
     let empty = |objects: &Objects| objects.classes.is_empty() && objects.collections.is_empty();
-    if found.iter().all(empty) {
+    if found.iter().all(|(_, objects)| empty(objects)) {
         message!("{path}: {}", nothing(&found));
         if options.table.csv {
             // Whoever reads the table finds its columns.
@@ -152,9 +152,9 @@ fn print(
         }
         return Ok(());
     }
-    found.retain(|objects| !empty(objects));
+    found.retain(|(_, objects)| !empty(objects));
     let most = options.table.most(SCREEN);
-    for mut objects in found {
+    for (recording, mut objects) in found {
         sort(&mut objects.classes, options.sort);
         let classes = objects.classes.len();
         objects.classes.truncate(most);
@@ -164,7 +164,7 @@ fn print(
             objects.collections.drain(..more);
         }
         if options.table.json {
-            writeln!(out, "{}", as_json(&objects))?;
+            writeln!(out, "{}", as_json(&recording, &objects))?;
         } else if options.collections {
             let table = collections(&objects, options, most, style, out)?;
             csv.extend(table.map(|table| (path.to_owned(), table)));
@@ -187,19 +187,19 @@ fn print(
 }
 
 /// Says why there is nothing to show.
-fn nothing(found: &[Objects]) -> String {
-    let refused: u64 = found.iter().map(|objects| objects.refused).sum();
+fn nothing(found: &[(Value, Objects)]) -> String {
+    let refused: u64 = found.iter().map(|(_, objects)| objects.refused).sum();
     if refused > 0 {
         return format!("no objects: the filter takes none of {}", count(refused));
     }
-    let unclassed: u64 = found.iter().map(|objects| objects.unclassed).sum();
+    let unclassed: u64 = found.iter().map(|(_, objects)| objects.unclassed).sum();
     if unclassed > 0 {
         return format!(
             "no classes: its {} heap samples name functions; `traceloom top --value inuse_space` shows them",
             count(unclassed)
         );
     }
-    let events: u64 = found.iter().map(|objects| objects.events).sum();
+    let events: u64 = found.iter().map(|(_, objects)| objects.events).sum();
     let held = match events {
         0 => "it holds no events".to_owned(),
         events => format!("none of its {} events is about the heap", count(events)),
@@ -403,7 +403,7 @@ fn exact(classes: &[ClassRow]) -> Table {
     table
 }
 
-fn as_json(objects: &Objects) -> Value {
+fn as_json(recording: &Value, objects: &Objects) -> Value {
     let amount = |amount: Amount| json!({"count": amount.count, "bytes": amount.bytes});
     let change = |change: Change| json!({"count": change.count, "bytes": change.bytes});
     let ages = |ages: Ages| match ages.objects {
@@ -456,6 +456,7 @@ fn as_json(objects: &Objects) -> Value {
         .collect();
     let source = &objects.source;
     json!({
+        "recording": recording,
         "source": {
             "tracked": source.tracked,
             "sampled": source.sampled,

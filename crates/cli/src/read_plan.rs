@@ -114,6 +114,21 @@ impl RecordingReader<'_> {
             .map_or_else(Sender::default, sender_of)
     }
 
+    /// Returns what tells the recording from others, for programs: its file, and the capture and its sender where a collector received it.
+    pub(crate) fn named(&self) -> serde_json::Value {
+        let file = self.file();
+        let is_captured = self.input.is_of_captures();
+        let capture = file.split_once('/').filter(|_| is_captured);
+        let sender = self.sender();
+        let said = |text: String| (!text.is_empty()).then_some(text);
+        serde_json::json!({
+            "file": file,
+            "capture": capture.map(|(id, _)| id),
+            "service": said(sender.service),
+            "instance": said(sender.instance),
+        })
+    }
+
     /// Returns the clock of the recording, after shifts.
     pub(crate) fn clock(&self) -> anyhow::Result<Clock> {
         Ok(self.extent(Extent::of_clock())?.clock().unwrap_or_default())

@@ -33,7 +33,7 @@ export function callPage(call: Call, address: Address): string | undefined {
   const place = placeOf(call);
   if (!place) return undefined;
   const page = `/call/${encodeURIComponent(place.capture)}/${encodeURIComponent(place.id)}`;
-  return address.with({ sel: "", cols: "", live: "", view: "", fn: "", find: "" }, page);
+  return address.with({ sel: "", cols: "", live: "", view: "", fn: "", find: "", span: "" }, page);
 }
 
 /** Capture and call of the address. */
@@ -64,7 +64,7 @@ function Walk({ address, place }: { address: Address; place: string }): JSX.Elem
   const order = sort.replace(/^-/, "");
   return (
     <>
-      <Link to={address.with({ view: "", fn: "", find: "", sel: place }, "/calls")} class="row">
+      <Link to={address.with({ view: "", fn: "", find: "", span: "", sel: place }, "/calls")} class="row">
         <Icon name="back" /> {say("page.calls")}
       </Link>
       {at >= 0 && (
@@ -325,8 +325,10 @@ export function CallPage({ address }: { address: Address }): JSX.Element {
   const asked = useAnswer<CallDetail>(question);
   const isOf = asked.question === question;
   const [detail] = (isOf && asked.answer?.rows) || [];
-  const [chosen, setChosen] = useState<Span>();
   const [copied, setCopied] = useState(false);
+  const span = address.of("span");
+  const chosen = span ? detail?.spans.find(({ index }) => String(index) === span) : undefined;
+  const choose = ({ index }: Span) => go(address.with({ span: String(index) }), Boolean(chosen));
   const view = TABS.some(([name]) => name === address.of("view")) ? address.of("view") : "tree";
   const least = Number(address.of("hide") || 0.1);
   const words = address.of("find");
@@ -389,7 +391,7 @@ export function CallPage({ address }: { address: Address }): JSX.Element {
             <p class="note">{say("call.some", { spans: detail.spans.length, more: detail.left_out })}</p>
           )}
           {deeper && <p class="note">{say("call.deeper", { levels: DEEPEST })}</p>}
-          <Course detail={detail} chosen={chosen} choose={setChosen} />
+          <Course detail={detail} chosen={chosen} choose={choose} />
           <div class="bar rule tabbar">
             <div class="tabs grow" role="tablist" aria-label={say("call.views")} onKeyDown={step}>
               {tabs.map(([name, text]) => {

@@ -161,7 +161,7 @@ function Details(props: { capture: Capture; address: Address; changed: () => voi
             type="button"
             class="btn icon"
             aria-label={say("close")}
-            onClick={() => go(address.with({ part: "", at: "" }, "/captures"))}
+            onClick={() => go(address.with({ part: "", at: "", as: "" }, "/captures"))}
           >
             <Icon name="close" />
           </button>
@@ -230,6 +230,7 @@ function Details(props: { capture: Capture; address: Address; changed: () => voi
       {chosen && notes.answer && <Notes address={address} part={short(chosen.path)} notes={ofPart} />}
       {chosen && (
         <Around
+          address={address}
           key={chosen.path}
           capture={capture.id}
           part={chosen.path}
@@ -345,7 +346,7 @@ export function CapturesPage({ address }: { address: Address }): JSX.Element {
   const seen = useWindow<HTMLElement>(list.length, 28, 44);
   const isNarrow = useMedia(PHONE);
   const now = Date.now();
-  const open = (capture: Capture) => go(address.with({ part: "", at: "", to: "" }, capturePage(capture.id)));
+  const open = (capture: Capture) => go(address.with({ part: "", at: "", as: "", to: "" }, capturePage(capture.id)));
   return (
     <div class="app">
       <div class="bar rule">

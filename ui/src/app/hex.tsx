@@ -1,7 +1,7 @@
 /* Bytes of a part around an offset, and its records from there on. */
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
 import { amount } from "../shared/amount";
+import { type Address, go } from "./address";
 import type { Note } from "./api";
 import { valueText } from "./call_columns";
 import { Said, useAnswer } from "./frame";
@@ -92,8 +92,16 @@ function Records({ question }: { question: string }): JSX.Element {
 }
 
 /** What is around an offset. */
-export function Around(props: { capture: string; part: string; at: number; note: Note | undefined }): JSX.Element {
-  const [asRecords, setAsRecords] = useState(false);
+export function Around(props: {
+  address: Address;
+  capture: string;
+  part: string;
+  at: number;
+  note: Note | undefined;
+}): JSX.Element {
+  const { address } = props;
+  const asRecords = address.of("as") === "records";
+  const turn = () => go(address.with({ as: asRecords ? "" : "records" }));
   const base = `captures/${encodeURIComponent(props.capture)}`;
   const from = Math.max(Math.floor(props.at / WIDTH) - BEFORE, 0) * WIDTH;
   const place = (at: number) => `part=${encodeURIComponent(props.part)}&at=0x${at.toString(16)}`;
@@ -103,7 +111,7 @@ export function Around(props: { capture: string; part: string; at: number; note:
     <section aria-label={say("hex.bytes")}>
       <div class="row">
         <h3 class="h2 grow">{say(asRecords ? "hex.from" : "hex.around", { offset: `0x${props.at.toString(16)}` })}</h3>
-        <button type="button" class="btn" aria-pressed={asRecords} onClick={() => setAsRecords(!asRecords)}>
+        <button type="button" class="btn" aria-pressed={asRecords} onClick={turn}>
           {say("hex.records")}
         </button>
       </div>

@@ -1,6 +1,5 @@
 /* Memory and locks: objects by class, monitors with who held them, collections. */
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
 import { amount, grouped } from "../shared/amount";
 import { type Address, go } from "./address";
 import { Progress, Said, useAnswer } from "./frame";
@@ -13,6 +12,14 @@ import { Scope, scopeOf } from "./scope";
 import { moment } from "./times";
 import { useWords } from "./words";
 
+/** What a row is of. */
+interface Recorded {
+  file: string;
+  capture: string | null;
+  service: string | null;
+  instance: string | null;
+}
+
 interface Amount {
   count: number | null;
   bytes: number | null;
@@ -20,6 +27,7 @@ interface Amount {
 
 /** What `objects --json` prints of a recording. */
 interface Heap {
+  recording: Recorded;
   source: Record<"tracked" | "sampled" | "counted" | "dumped", boolean>;
   classes: {
     class: string | null;
@@ -59,6 +67,7 @@ interface Share {
 
 /** What `monitors --json` prints of a monitor. */
 interface Monitor {
+  recording: Recorded;
   object: number | null;
   generation: number;
   class: string | null;
@@ -100,7 +109,43 @@ const change = (of: Amount | null): string => {
 const classOf = (name: string | null): string => name || say(name === null ? "memory.untold" : "unnamed");
 
 type Class = Heap["classes"][number];
-type Collection = Heap["collections"][number];
+type Collection = Heap["collections"][number] & { recording: Recorded };
+
+/** What a recording is called: its capture, and who sent it. */
+const processOf = ({ file, capture, service, instance }: Recorded): string =>
+  [capture, [service, instance].filter(Boolean).join("/") || (capture ? "" : file)].filter(Boolean).join(" · ");
+
+const sum = (one: Amount, other: Amount): Amount => {
+  const add = (one: number | null, other: number | null) => (one === null ? other : other === null ? one : one + other);
+  return { count: add(one.count, other.count), bytes: add(one.bytes, other.bytes) };
+};
+
+/** The classes of several processes: each is what it comes to in all of them. */
+function summed(heaps: readonly Heap[]): Class[] {
+  if (heaps.length < 2) return heaps[0]?.classes ?? [];
+  const sums = new Map<string | null, Class>();
+  for (const row of heaps.flatMap((heap) => heap.classes)) {
+    const known = sums.get(row.class);
+    if (!known) {
+      sums.set(row.class, row);
+      continue;
+    }
+    const held = new Map<string | null, number>();
+    for (const one of [...known.held_by, ...row.held_by])
+      held.set(one.class, (held.get(one.class) ?? 0) + one.references);
+    sums.set(row.class, {
+      ...known,
+      allocated: sum(known.allocated, row.allocated),
+      freed: sum(known.freed, row.freed),
+      live: sum(known.live, row.live),
+      delta: known.delta && row.delta ? sum(known.delta, row.delta) : (known.delta ?? row.delta),
+      roots: known.roots + row.roots,
+      references: known.references + row.references,
+      held_by: [...held].map(([name, references]) => ({ class: name, references })),
+    });
+  }
+  return [...sums.values()];
+}
 
 const CLASSES: readonly Column<Class>[] = [
   { name: "live", text: "memory.live", value: (row) => row.live.count, cell: (row) => number(row.live.count) },
@@ -161,6 +206,49 @@ const COLLECTIONS: readonly Column<Collection>[] = [
   { name: "live", text: "memory.live", value: (row) => row.live?.bytes, cell: (row) => size(row.live?.bytes) },
   { name: "number", text: "memory.collection", value: (row) => row.number, cell: (row) => number(row.number) },
 ];
+
+/** The process, where rows are of several. */
+const PROCESS: Column<{ recording: Recorded }> = {
+  name: "process",
+  text: "memory.process",
+  value: (row) => processOf(row.recording),
+  cell: (row) => processOf(row.recording),
+};
+
+/** The columns with that of the process in front of the last one. */
+const among = <R extends { recording: Recorded }>(columns: readonly Column<R>[]): Column<R>[] => [
+  ...columns.slice(0, -1),
+  PROCESS,
+  ...columns.slice(-1),
+];
+
+/** A choice of one process; of one there is none. */
+function Processes({ address, all }: { address: Address; all: readonly Recorded[] }): JSX.Element | null {
+  const chosen = address.of("process");
+  if (all.length < 2 && !chosen) return null;
+  return (
+    <label class="select">
+      <span class="dim3">{say("memory.process")}</span>
+      <select
+        name="process"
+        value={chosen}
+        onChange={(event) => go(address.with({ process: event.currentTarget.value, sel: "" }))}
+      >
+        <option value="">{say("memory.processes", { processes: all.length })}</option>
+        {chosen && all.every(({ file }) => file !== chosen) && (
+          <option value={chosen} lang="">
+            {chosen}
+          </option>
+        )}
+        {all.map((one) => (
+          <option key={one.file} value={one.file} lang="">
+            {processOf(one)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
 
 function ClassPane({ row }: { row: Class }): JSX.Element {
   return (
@@ -336,13 +424,17 @@ export function MemoryPage({ address }: { address: Address }): JSX.Element {
   const monitors = useAnswer<Monitor>(isAsked ? `monitors?${choice}` : undefined);
   const tab = wanted ?? firstTab(heaps.answer?.rows, monitors.answer?.rows);
   const asked = tab === "monitors" ? monitors : heaps;
-  const [seen, setSeen] = useState<{ of: string; at: number } | null>(null);
-  const at = seen?.of === `${tab} ${choice}` ? seen.at : -1;
-  const choose = (at: number) => setSeen({ of: `${tab} ${choice}`, at });
-  const rows = heaps.answer?.rows ?? [];
-  const classes = rows.flatMap((heap) => heap.classes);
-  const collections = rows.flatMap((heap) => heap.collections);
-  const waits = monitors.answer?.rows ?? [];
+  const at = /^\d+$/.test(address.of("sel")) ? Number(address.of("sel")) : -1;
+  const choose = (to: number) => go(address.with({ sel: to < 0 ? "" : String(to) }), at >= 0 && to >= 0);
+  const everyone = [...(heaps.answer?.rows ?? []), ...(monitors.answer?.rows ?? [])].map((row) => row.recording);
+  const processes = [...new Map(everyone.map((one) => [one.file, one])).values()];
+  const process = address.of("process");
+  const isOf = ({ recording }: { recording: Recorded }) => !process || recording.file === process;
+  const rows = (heaps.answer?.rows ?? []).filter(isOf);
+  const classes = summed(rows);
+  const collections = rows.flatMap(({ recording, collections }) => collections.map((one) => ({ ...one, recording })));
+  const waits = (monitors.answer?.rows ?? []).filter(isOf);
+  const isOne = Boolean(process) || processes.length < 2;
   const sources = SOURCES.filter((key) => rows.some((row) => row.source[key]));
   const counts: Record<string, number | undefined> = {
     objects: heaps.answer && classes.length,
@@ -357,7 +449,7 @@ export function MemoryPage({ address }: { address: Address }): JSX.Element {
     monitors: (
       <Rows
         rows={waits}
-        columns={MONITORS}
+        columns={isOne ? MONITORS : among(MONITORS)}
         first="blocked"
         {...{ address, at, choose }}
         label={say("memory.monitors")}
@@ -366,7 +458,7 @@ export function MemoryPage({ address }: { address: Address }): JSX.Element {
     gc: (
       <Rows
         rows={collections}
-        columns={COLLECTIONS}
+        columns={isOne ? COLLECTIONS : among(COLLECTIONS)}
         first="time"
         {...{ address, at, choose }}
         label={say("memory.collections")}
@@ -386,7 +478,9 @@ export function MemoryPage({ address }: { address: Address }): JSX.Element {
   return (
     <main class="app">
       <h1 class="vh">{say("memory")}</h1>
-      <Scope address={address} vocabulary={useWords()} found={found} refused={asked.problem} />
+      <Scope address={address} vocabulary={useWords()} found={found} refused={asked.problem}>
+        <Processes address={address} all={processes} />
+      </Scope>
       <div class="bar views" role="tablist" aria-label={say("memory.shown")}>
         {TABS.map(([name, title]) => (
           <button
@@ -395,7 +489,7 @@ export function MemoryPage({ address }: { address: Address }): JSX.Element {
             class="tab"
             role="tab"
             aria-selected={tab === name}
-            onClick={() => go(address.with({ tab: name, sort: "" }))}
+            onClick={() => go(address.with({ tab: name, sort: "", sel: "" }))}
           >
             {say(title)} <span class="dim3">{counts[name] !== undefined && grouped(counts[name])}</span>
           </button>

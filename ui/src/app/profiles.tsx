@@ -217,7 +217,8 @@ export function ProfilesPage({ address }: { address: Address }): JSX.Element {
   const [drawn, setDrawn] = useState({ path: "", value: "" });
   const other = drawn.path === path && !address.of("value") ? telling(values, drawn.value) : "";
   useEffect(() => {
-    if (other) go(address.with({ value: other }), true);
+    // What the graph shows is in the address too, and stays.
+    if (other) go(address.with({ value: other }) + location.hash, true);
   }, [other]);
   const start = (section: HTMLElement, life: AbortSignal) => {
     const held = dataOf<Held[]>(section);

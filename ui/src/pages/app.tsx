@@ -70,7 +70,7 @@ function App() {
 }
 
 onRefused(() => {
-  const here = location.pathname + location.search;
+  const here = location.pathname + location.search + location.hash;
   if (location.pathname !== "/login") go(`/login?next=${encodeURIComponent(here)}`, true);
 });
 startTheme();

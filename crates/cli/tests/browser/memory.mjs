@@ -55,6 +55,47 @@ await serve(async ({ origin, data }) => {
       assert.equal(await page.locator('.heat .took').count(), collections.length);
     }, { origin, colorScheme });
   }
+  // Of two processes rows are what they come to together, and each alone.
+  pushed(recording, origin);
+  await browse(async (page) => {
+    const both = json('objects', '--json', data);
+    const waits = json('monitors', '--json', data);
+    assert.deepEqual(both.map(({ recording }) => recording.capture), ['1-1', '1-2']);
+    await page.goto(`${origin}/memory`);
+    await settled(page, 'Classes');
+    await accessible(page, 'two processes');
+    const sums = new Map();
+    for (const { class: name, live, allocated } of both.flatMap(({ classes }) => classes)) {
+      const [count, bytes] = sums.get(name) ?? [0, 0];
+      sums.set(name, [count + live.count, bytes + allocated.count]);
+    }
+    assert.equal(await page.locator('[role=tab][aria-selected=true] .dim3').textContent(), grouped(sums.size));
+    const together = await rows(page);
+    assert.deepEqual(together.map((row) => [row.at(-1), row[0], row[3]]), together.map((row) => [row.at(-1), ...sums.get(row.at(-1)).map(grouped)]));
+    const process = page.locator('select[name=process]');
+    assert.equal(await process.locator('option').first().textContent(), 'all 2 together');
+
+    // What is chosen, and which row is open, is in the address.
+    await page.getByRole('tab', { name: 'Monitors' }).click();
+    await settled(page, 'Monitors');
+    assert.equal(await page.locator('[role=tab][aria-selected=true] .dim3').textContent(), grouped(waits.length));
+    const named = new Set((await rows(page)).map((row) => row.at(-2)));
+    assert.deepEqual([...named].sort(), ['1-1', '1-2']);
+    await process.selectOption(both[1].recording.file);
+    const own = waits.filter(({ recording }) => recording.capture === '1-2');
+    await page.waitForFunction((n) => document.querySelectorAll('tbody tr[tabindex]').length === n, Math.min(own.length, 200));
+    await page.locator('tbody tr[tabindex]').first().press('Enter');
+    const pane = page.getByRole('complementary', { name: 'Details' });
+    const title = await pane.locator('h2').textContent();
+    await page.reload();
+    await settled(page, 'Monitors');
+    assert.equal(await pane.locator('h2').textContent(), title);
+    assert.equal(await process.inputValue(), both[1].recording.file);
+    await page.goBack();
+    await pane.waitFor({ state: 'detached' });
+    await page.goBack();
+    await page.waitForFunction(() => document.querySelector('select[name=process]').value === '');
+  }, { origin });
   // A capture without them says what has them.
   await browse(async (page) => {
     await page.goto(`${origin}/memory?capture=1-1&q=${encodeURIComponent('thread = nobody')}&tab=monitors`);

@@ -159,4 +159,63 @@ await serve(async ({ cdt, origin, data }) => {
     assert.ok(row.y > 0 && row.y + row.height <= 844 && (await page.locator('.flame .funcs').boundingBox()).height >= 4 * row.height, 'four functions have room');
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
   }, { origin, asked: 400, colorScheme: 'dark', viewport: { width: 390, height: 844 } });
+
+  // What is seen of the graph stays with a reload, and comes back with Back.
+  await browse(async (page) => {
+    const here = () => page.locator('.fetched[aria-busy=false] .flame .view-graph').waitFor();
+    const hash = () => page.evaluate(() => location.hash);
+    const seen = () => page.evaluate(() => {
+      const of = (name) => document.querySelector(`.flame .${name}`);
+      return [of('dimension').value, of('search').value, document.querySelectorAll('.flame .path button').length, of('told').textContent];
+    });
+    const drawn = async (wanted) => {
+      await here();
+      const isSo = (wanted) => {
+        const of = (name) => document.querySelector(`.flame .${name}`);
+        const path = document.querySelectorAll('.flame .path button').length;
+        return JSON.stringify([of('dimension')?.value, of('search')?.value, path, of('told')?.textContent]) === JSON.stringify(wanted);
+      };
+      await page.waitForFunction(isSo, wanted);
+    };
+    await page.goto(`${origin}/profiles?svc=shop`);
+    await here();
+    await page.locator('.flame .dimension').selectOption('class');
+    await page.locator('.flame .search').fill('Repository');
+    await page.waitForTimeout(600);
+    const view = await page.locator('.flame .view').boundingBox();
+    for (let press = 0; press < 2; press++) {
+      await page.mouse.click(view.x + view.width * 0.1, view.y + 30);
+      await page.waitForTimeout(600);
+    }
+    const zoomed = await seen();
+    const address = await hash();
+    assert.deepEqual([zoomed[0], zoomed[1], zoomed[2] > 0], ['class', 'Repository', true]);
+    await page.reload();
+    await drawn(zoomed);
+    assert.equal(await hash(), address);
+    // Another page of the app, and a filter on this one.
+    await page.locator('nav a[href^="/captures"]').first().click();
+    await page.waitForURL(/captures/);
+    await page.goBack();
+    await drawn(zoomed);
+    await page.getByRole('combobox', { name: 'Filter' }).fill('duration > 1ms');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/q=/);
+    await here();
+    await page.goBack();
+    await page.waitForURL((url) => !url.search.includes('q='));
+    await drawn(zoomed);
+    assert.equal(await hash(), address);
+    // Both sides of a comparison, and what is seen of it.
+    await page.goto(`${origin}/profiles?svc=shop&view=compare&base=1-3`);
+    await here();
+    await page.locator('.flame .search').fill('Order');
+    await page.locator('.flame .recordings button').nth(1).click();
+    const compared = async () => [await page.locator('.flame .search').inputValue(), await page.locator('.flame .recordings button[aria-pressed=true]').textContent()];
+    const before = await compared();
+    await page.reload();
+    await here();
+    await page.waitForFunction(() => document.querySelector('.flame .search').value === 'Order');
+    assert.deepEqual(await compared(), before);
+  }, { origin });
 });

@@ -382,6 +382,8 @@ export const EN = {
   "memory.shown": "What is shown",
   "memory.objects": "Objects",
   "memory.monitors": "Monitors",
+  "memory.process": "process",
+  "memory.processes": "all {processes} together",
   "memory.gc": "GC",
   "memory.classes": "Classes",
   "memory.collections": "Collections",

@@ -382,6 +382,8 @@ export const ZH: Table = {
   "memory.shown": "显示内容",
   "memory.objects": "对象",
   "memory.monitors": "监视器",
+  "memory.process": "进程",
+  "memory.processes": "全部 {processes} 个合计",
   "memory.gc": "GC",
   "memory.classes": "类",
   "memory.collections": "回收",
