@@ -189,7 +189,7 @@ fn totals_agree_where_a_page_leaves_out_the_narrowest_frames() {
     let path = folder.path().join("many.zorka");
     let mut bytes = Vec::new();
     let sample = traceloom_samples::by_name("zorka-c").expect("a generator");
-    sample(7, 25_000_000, &mut |piece| bytes.extend_from_slice(piece));
+    sample(7, 16_000_000, &mut |piece| bytes.extend_from_slice(piece));
     std::fs::write(&path, bytes).expect("a file");
     let path = path.to_string_lossy();
     assert!(agree(&path, folder.path()));

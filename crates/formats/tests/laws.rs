@@ -29,7 +29,7 @@ const WHOLE: usize = 32 << 20;
 /// Bytes shown after a damage.
 const AFTER: usize = 1024;
 /// Notes of a lowering are compared at one of so many bytes of a small input.
-const NOTED: usize = 8;
+const NOTED: usize = 32;
 /// Times an input is lowered truncated and changed.
 const LOWERED: usize = 20;
 
