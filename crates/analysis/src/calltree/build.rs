@@ -1,29 +1,29 @@
 //! The sink that builds trees.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use traceloom_model::bounds::{saturated_i64, subslice};
 use traceloom_model::{
-    Asks, Clock, Definitions, Flow, FunctionId, Note, Order, PathBatch, Recording, SampleBatch,
-    Sink, SpanBatch, StepBatch, StringId, Timestamp, TrackId, Wants,
+    Asks, Clock, Definitions, Flow, Note, Order, PathBatch, Recording, SampleBatch, Sink,
+    SpanBatch, StepBatch, StringId, Timestamp, TrackId, Wants,
 };
 
+use super::CallTree;
 use super::arena::{Arena, ROOT};
 use super::ground::Grounds;
+use super::naming::TreeNaming;
+use super::no_row::NoRow;
 use super::samples::SampleColumns;
 use super::spans::{SpanFeed, TreeSpan};
 use super::steps::TrackStacks;
 use super::thin::TreeThinning;
-use super::top::{Functions, TopRow, inclusive_counts, joined};
+use super::top::{Functions, inclusive_counts};
 use super::trees::{TreeOptions, Trees};
-use super::{CallTree, flatten};
-use crate::filter::{CallOfRow, CallView, SampleFilter};
+use crate::filter::{CallOfRow, SampleFilter};
 use crate::measure::{AsyncCalls, Measure, Tracks, TreeSource};
-use crate::symbol::{self, KeyMap, SymbolId, SymbolInterner};
-use crate::text::{is_async, of_resource, service_name, track_name};
+use crate::text::is_async;
 
 /// Builds trees from whatever a reader pushes: steps, spans, samples.
 ///
@@ -406,104 +406,6 @@ impl TreeBuilder {
 /// Finds what the calls of a track hang from.
 fn ground(arena: &mut Arena, grounds: Option<&Grounds>, track: TrackId) -> u32 {
     grounds.map_or(ROOT, |grounds| arena.child(ROOT, grounds.of_track(track)))
-}
-
-/// What the nodes of trees are called.
-struct TreeNaming<'b> {
-    tables: &'b Recording,
-    grounds: Option<&'b Grounds>,
-    /// Functions that are named alike are one.
-    alike: bool,
-}
-
-impl TreeNaming<'_> {
-    fn name(&self, arena: Arena, measure: Measure, total: Option<i64>) -> CallTree {
-        self.name_thinned(arena, measure, total, &[])
-    }
-
-    /// Turns keys into symbols; keys that turn out to be one function are joined. `rest` is what was taken out, by key.
-    fn name_thinned(
-        &self,
-        arena: Arena,
-        measure: Measure,
-        total: Option<i64>,
-        rest: &[(u32, TopRow)],
-    ) -> CallTree {
-        let mut symbols = SymbolInterner::default();
-        let mut ids = KeyMap::default();
-        let used = arena.used().map(|node| arena.node(node).key);
-        for key in used.chain(rest.iter().map(|&(key, _)| key)) {
-            ids.get_or_insert(key, || match self.grounds {
-                Some(grounds) if symbol::is_group(key) => {
-                    symbols.intern(grounds.symbol(self.tables, key))
-                }
-                _ if self.alike => symbols.intern_alike(symbol::symbol_of_key(self.tables, key)),
-                _ => symbols.intern(symbol::symbol_of_key(self.tables, key)),
-            });
-        }
-        let total = total.unwrap_or_else(|| arena.roots_total());
-        let mut tree = flatten::flatten(arena, measure, symbols.into_rows(), total, |key| {
-            ids.get(key)
-        });
-        let rest = rest.iter().map(|&(key, row)| TopRow {
-            symbol: SymbolId(ids.get(key)),
-            ..row
-        });
-        tree.rest = joined(rest.collect());
-        tree
-    }
-}
-
-/// A call of which there are steps but no row.
-struct NoRow<'t> {
-    tables: &'t Recording,
-    track: TrackId,
-    method: Cow<'t, str>,
-    duration: u64,
-    start: Timestamp,
-}
-
-impl<'t> NoRow<'t> {
-    fn of(
-        tables: &'t Recording,
-        (track, key): (TrackId, u32),
-        start: Timestamp,
-        end: Timestamp,
-    ) -> Self {
-        Self {
-            tables,
-            track,
-            method: tables.function_name(FunctionId::new(key)),
-            duration: if end > start { end.abs_diff(start) } else { 0 },
-            start,
-        }
-    }
-}
-
-impl CallView for NoRow<'_> {
-    fn method(&self) -> Cow<'_, str> {
-        self.method.as_ref().into()
-    }
-
-    fn duration(&self) -> Option<u64> {
-        Some(self.duration)
-    }
-
-    fn time(&self) -> Option<i64> {
-        Some(self.start)
-    }
-
-    fn thread(&self) -> Option<Cow<'_, str>> {
-        Some(track_name(self.tables, self.track))
-    }
-
-    fn service(&self) -> Option<Cow<'_, str>> {
-        service_name(self.tables, self.tables.track(self.track)?.resource)
-    }
-
-    fn host(&self) -> Option<Cow<'_, str>> {
-        of_resource(self.tables, self.track, |row| row.host)
-    }
 }
 
 impl TreeBuilder {

@@ -8,6 +8,8 @@ mod flatten;
 mod functions;
 mod ground;
 mod named;
+mod naming;
+mod no_row;
 mod over_time;
 mod samples;
 mod select;
