@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use collected::http::captures;
+use collected::indexes::damage;
 use collected::{Collector, eventually, json_rows, push, run, stdout, text};
 use serde_json::{Value, json};
 
@@ -311,18 +312,7 @@ fn what_is_damaged_or_of_another_manifest_is_read_from_the_capture() {
         .map(|entry| entry.expect("an entry").path())
         .collect();
     indexes.sort();
-    for (at, path) in indexes.iter().enumerate() {
-        let bytes = fs::read(path).expect("an index");
-        let mut damaged = bytes.clone();
-        match at % 4 {
-            // A chunk, the hash of the manifest, the directory, all but the beginning.
-            0 => damaged[60] ^= 1,
-            1 => damaged[20] ^= 1,
-            2 => damaged[bytes.len() - 60] ^= 1,
-            _ => damaged.truncate(bytes.len() / 2),
-        }
-        fs::write(path, &damaged).expect("an index");
-    }
+    damage(&indexes);
     assert_eq!(sorts.map(|sort| ask(sort).0), expected);
     // The next start makes those again that were never made for these manifests.
     let (code, said) = collector.terminate();

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use collected::http::captures;
+use collected::indexes::damage;
 use collected::{Collector, eventually, push, run, text};
 use serde_json::Value;
 
@@ -205,18 +206,7 @@ fn what_is_damaged_or_of_another_manifest_is_read_from_the_capture() {
     };
     let expected = ask();
     let paths = indexes(&data);
-    for (at, path) in paths.iter().enumerate() {
-        let bytes = fs::read(path).expect("an index");
-        let mut damaged = bytes.clone();
-        match at % 4 {
-            // A recording, the hash of the manifest, the directory, all but the beginning.
-            0 => damaged[60] ^= 1,
-            1 => damaged[20] ^= 1,
-            2 => damaged[bytes.len() - 60] ^= 1,
-            _ => damaged.truncate(bytes.len() / 2),
-        }
-        fs::write(path, &damaged).expect("an index");
-    }
+    damage(&paths);
     assert_eq!(ask(), expected);
     // What nobody needs any more goes with the next start, or with its capture.
     let (code, said) = collector.terminate();

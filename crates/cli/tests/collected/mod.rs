@@ -5,6 +5,7 @@ pub mod agents;
 pub mod database;
 pub mod go;
 pub mod http;
+pub mod indexes;
 pub mod kills;
 pub mod marked;
 pub mod profiles;

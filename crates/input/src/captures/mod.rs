@@ -13,6 +13,7 @@ mod chunk;
 mod event;
 mod facts;
 mod folder;
+mod index_file;
 mod manifest;
 mod manifests;
 pub mod posts;

@@ -235,6 +235,7 @@ macro_rules! stored_rows {
         }
     )*};
 }
+pub(in crate::captures) use stored_rows;
 
 stored_rows! {
     AttributeKey { name, unit, order, list, index, signature };

@@ -14,20 +14,17 @@ mod write;
 
 use traceloom_model::{Clock, Definitions, EventTypeId, Order};
 
-use fields::{Stored, StoredFields};
+use super::index_file::IndexFormat;
+use fields::{Stored, StoredFields, stored_rows};
 pub use read::{CallIndex, IndexedCalls};
 pub use write::{CallIndexWriter, RecordingIndexer, tidy_call_indexes};
 pub(super) use write::{remove, tidy};
 
-const MAGIC: &[u8; 8] = b"tracecls";
-/// The version that this program writes, and the only one that it reads: an index can be made again.
-const VERSION: u32 = 1;
-/// Bytes before the first chunk: magic, version, hash of the manifest.
-const HEAD: usize = 8 + 4 + 32;
-/// Bytes behind the directory: where it begins, its bytes stored and decoded, its hash.
-const TRAILER: usize = 8 + 4 + 4 + 32;
-/// Decoded bytes of a chunk or a directory.
-const LARGEST: usize = 256 << 20;
+const FORMAT: IndexFormat = IndexFormat {
+    magic: b"tracecls",
+    version: 1,
+    largest: 256 << 20,
+};
 
 /// The calls of one recording in an index.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,65 +76,9 @@ impl CallChunk {
     }
 }
 
-impl Stored for CallChunk {
-    fn put(&self, out: &mut Vec<u8>) {
-        self.offset.put(out);
-        self.n_stored.put(out);
-        self.n_decoded.put(out);
-        self.checksum.put(out);
-        self.n_calls.put(out);
-        self.n_async.put(out);
-        self.total_ns.put(out);
-        self.async_total_ns.put(out);
-        self.starts.put(out);
-        self.ends.put(out);
-        self.durations.put(out);
-    }
-
-    fn take(from: &mut StoredFields<'_>) -> Option<Self> {
-        Some(Self {
-            offset: Stored::take(from)?,
-            n_stored: Stored::take(from)?,
-            n_decoded: Stored::take(from)?,
-            checksum: Stored::take(from)?,
-            n_calls: Stored::take(from)?,
-            n_async: Stored::take(from)?,
-            total_ns: Stored::take(from)?,
-            async_total_ns: Stored::take(from)?,
-            starts: Stored::take(from)?,
-            ends: Stored::take(from)?,
-            durations: Stored::take(from)?,
-        })
-    }
-}
-
-impl Stored for IndexedRecording {
-    fn put(&self, out: &mut Vec<u8>) {
-        self.order.put(out);
-        self.clock.put(out);
-        self.n_samples.put(out);
-        self.pauses.put(out);
-        self.early.put(out);
-        self.chunks.put(out);
-        self.late.put(out);
-    }
-
-    fn take(from: &mut StoredFields<'_>) -> Option<Self> {
-        Some(Self {
-            order: Stored::take(from)?,
-            clock: Stored::take(from)?,
-            n_samples: Stored::take(from)?,
-            pauses: Stored::take(from)?,
-            early: Stored::take(from)?,
-            chunks: Stored::take(from)?,
-            late: Stored::take(from)?,
-        })
-    }
-}
-
-/// Returns the first bytes of the hash of a chunk.
-pub(super) fn checksum(bytes: &[u8]) -> u64 {
-    let hash = super::ContentHash::of(bytes).0;
-    hash.first_chunk()
-        .map_or(0, |first| u64::from_le_bytes(*first))
+stored_rows! {
+    CallChunk {
+        offset, n_stored, n_decoded, checksum, n_calls, n_async, total_ns, async_total_ns, starts, ends, durations
+    };
+    IndexedRecording { order, clock, n_samples, pauses, early, chunks, late };
 }

@@ -11,7 +11,8 @@ use traceloom_model::{
 };
 
 use super::fields::{Stored, StoredFields, take_rows};
-use super::{CallChunk, HEAD, IndexedRecording, LARGEST, MAGIC, TRAILER, VERSION, checksum};
+use super::{CallChunk, FORMAT, IndexedRecording};
+use crate::captures::index_file::{HEAD, TRAILER, checksum};
 use crate::captures::{CaptureId, ContentHash, DataFolder};
 
 /// The index of the calls of one capture.
@@ -30,34 +31,11 @@ impl CallIndex {
     pub fn open(folder: &DataFolder, id: CaptureId, manifest: ContentHash) -> Option<Self> {
         let file = File::open(folder.call_index(id)).ok()?;
         let n_bytes = file.metadata().ok()?.len();
-        let mut head = [0; HEAD];
-        file.read_exact_at(&mut head, 0).ok()?;
-        let head = head.strip_prefix(MAGIC)?;
-        let head = head.strip_prefix(&VERSION.to_le_bytes())?;
-        if head != manifest.0 {
-            return None;
-        }
-        let trailer_at = n_bytes.checked_sub(TRAILER as u64)?;
-        let mut trailer = [0; TRAILER];
-        file.read_exact_at(&mut trailer, trailer_at).ok()?;
-        let (offset, rest) = trailer.split_first_chunk()?;
-        let (n_stored, rest) = rest.split_first_chunk()?;
-        let (n_decoded, hash) = rest.split_first_chunk()?;
-        let offset = u64::from_le_bytes(*offset);
-        let n_stored = u64::from(u32::from_le_bytes(*n_stored));
-        if offset.checked_add(n_stored) != Some(trailer_at) {
-            return None;
-        }
-        let mut stored = vec![0; usize::try_from(n_stored).ok()?];
-        file.read_exact_at(&mut stored, offset).ok()?;
-        if ContentHash::of(&[&manifest.0, stored.as_slice()].concat()).0 != *hash {
-            return None;
-        }
-        let directory = decoded(&stored, u32::from_le_bytes(*n_decoded))?;
+        let (directory, n_stored) = FORMAT.directory(&file, manifest)?;
         let mut fields = StoredFields::new(&directory);
         let lacks = bool::take(&mut fields)?;
         let recordings = Vec::take(&mut fields)?;
-        let n_read = HEAD as u64 + TRAILER as u64 + n_stored;
+        let n_read = HEAD as u64 + TRAILER as u64 + u64::from(n_stored);
         (!lacks).then(|| Self {
             file,
             recordings,
@@ -112,7 +90,9 @@ impl CallIndex {
         if checksum(&stored) != chunk.checksum {
             return Err(damaged());
         }
-        let bytes = decoded(&stored, chunk.n_decoded).ok_or_else(damaged)?;
+        let bytes = FORMAT
+            .decoded(&stored, chunk.n_decoded)
+            .ok_or_else(damaged)?;
         let mut fields = StoredFields::new(&bytes);
         let mut take = || {
             let names = Definitions::take(&mut fields)?;
@@ -128,16 +108,6 @@ struct DecodedChunk {
     names: Definitions,
     texts: Vec<(StringId, Text)>,
     rows: SpanBatch,
-}
-
-/// Decompresses bytes of which it is known how many they are.
-fn decoded(stored: &[u8], n_decoded: u32) -> Option<Vec<u8>> {
-    let n_decoded = n_decoded as usize;
-    if n_decoded > LARGEST {
-        return None;
-    }
-    let decoded = zstd::bulk::decompress(stored, n_decoded).ok()?;
-    (decoded.len() == n_decoded).then_some(decoded)
 }
 
 /// Pushes the calls of a recording, a chunk at a time.

@@ -13,7 +13,8 @@ use traceloom_model::{
 };
 
 use super::fields::{Stored, is_shallow, put_row};
-use super::{CallChunk, HEAD, IndexedRecording, LARGEST, MAGIC, VERSION, checksum};
+use super::{CallChunk, FORMAT, IndexedRecording};
+use crate::captures::index_file::{HEAD, checksum};
 use crate::captures::{CaptureId, ContentHash, DataFolder};
 
 /// Calls of a chunk at most.
@@ -48,8 +49,8 @@ impl CallIndexWriter {
             fs::create_dir_all(parent)?;
         }
         let mut file = BufWriter::new(File::create(&new)?);
-        file.write_all(MAGIC)?;
-        file.write_all(&VERSION.to_le_bytes())?;
+        file.write_all(FORMAT.magic)?;
+        file.write_all(&FORMAT.version.to_le_bytes())?;
         file.write_all(&manifest.0)?;
         Ok(Self {
             file,
@@ -448,7 +449,7 @@ impl RecordingIndexer<'_> {
         names.put(&mut decoded);
         chunk.texts.put(&mut decoded);
         decoded.extend_from_slice(&chunk.rows);
-        if decoded.len() > LARGEST {
+        if decoded.len() > FORMAT.largest {
             self.to.lacks = true;
             return;
         }

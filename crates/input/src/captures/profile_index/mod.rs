@@ -15,20 +15,18 @@ mod write;
 
 use traceloom_model::{Clock, Level, Order};
 
-use super::call_index::fields::{Stored, StoredFields};
+use super::call_index::fields::{Stored, StoredFields, stored_rows};
+use super::index_file::IndexFormat;
 use super::{CaptureId, ContentHash, DataFolder};
 pub use read::{DecodedProfiles, ProfileIndex};
 pub use write::{ProfileIndexWriter, RecordingProfiler, tidy_profile_indexes};
 
-const MAGIC: &[u8; 8] = b"traceprf";
-/// The version that this program writes, and the only one that it reads: an index can be made again.
-const VERSION: u32 = 1;
-/// Bytes before the first recording: magic, version, hash of the manifest.
-const HEAD: usize = 8 + 4 + 32;
-/// Bytes behind the directory: where it begins, its bytes stored and decoded, its hash.
-const TRAILER: usize = 8 + 4 + 4 + 32;
-/// Decoded bytes of a recording or of a directory: larger recordings have no index.
-const LARGEST: usize = 32 << 20;
+/// Larger recordings have no index.
+const FORMAT: IndexFormat = IndexFormat {
+    magic: b"traceprf",
+    version: 1,
+    largest: 32 << 20,
+};
 /// Notes of a recording: one with more has no index.
 const MOST_NOTES: usize = 1000;
 
@@ -93,52 +91,9 @@ impl IndexedNote {
     }
 }
 
-impl Stored for IndexedNote {
-    fn put(&self, out: &mut Vec<u8>) {
-        self.is_damage.put(out);
-        self.offset.put(out);
-        self.count.put(out);
-        self.text.put(out);
-    }
-
-    fn take(from: &mut StoredFields<'_>) -> Option<Self> {
-        Some(Self {
-            is_damage: Stored::take(from)?,
-            offset: Stored::take(from)?,
-            count: Stored::take(from)?,
-            text: Stored::take(from)?,
-        })
-    }
-}
-
-impl Stored for IndexedProfiles {
-    fn put(&self, out: &mut Vec<u8>) {
-        self.parts.put(out);
-        self.order.put(out);
-        self.clock.put(out);
-        self.times.put(out);
-        self.has_more.put(out);
-        self.notes.put(out);
-        self.offset.put(out);
-        self.n_stored.put(out);
-        self.n_decoded.put(out);
-        self.checksum.put(out);
-    }
-
-    fn take(from: &mut StoredFields<'_>) -> Option<Self> {
-        Some(Self {
-            parts: Stored::take(from)?,
-            order: Stored::take(from)?,
-            clock: Stored::take(from)?,
-            times: Stored::take(from)?,
-            has_more: Stored::take(from)?,
-            notes: Stored::take(from)?,
-            offset: Stored::take(from)?,
-            n_stored: Stored::take(from)?,
-            n_decoded: Stored::take(from)?,
-            checksum: Stored::take(from)?,
-        })
-    }
+stored_rows! {
+    IndexedNote { is_damage, offset, count, text };
+    IndexedProfiles { parts, order, clock, times, has_more, notes, offset, n_stored, n_decoded, checksum };
 }
 
 impl Stored for String {

@@ -7,8 +7,8 @@ use traceloom_model::{Clock, Note, Sink};
 
 use super::super::call_index::fields::{Stored, StoredFields};
 use super::fields::{IndexedBatch, take_batches};
-use super::{HEAD, IndexedProfiles, LARGEST, MAGIC, TRAILER, VERSION};
-use crate::captures::call_index::checksum;
+use super::{FORMAT, IndexedProfiles};
+use crate::captures::index_file::checksum;
 use crate::captures::{CaptureId, ContentHash, DataFolder};
 
 /// The index of the profiles of one capture.
@@ -23,30 +23,7 @@ impl ProfileIndex {
     #[must_use]
     pub fn open(folder: &DataFolder, id: CaptureId, of: ContentHash) -> Option<Self> {
         let file = File::open(folder.profile_index(id)).ok()?;
-        let n_bytes = file.metadata().ok()?.len();
-        let mut head = [0; HEAD];
-        file.read_exact_at(&mut head, 0).ok()?;
-        let head = head.strip_prefix(MAGIC)?;
-        let head = head.strip_prefix(&VERSION.to_le_bytes())?;
-        if head != of.0 {
-            return None;
-        }
-        let trailer_at = n_bytes.checked_sub(TRAILER as u64)?;
-        let mut trailer = [0; TRAILER];
-        file.read_exact_at(&mut trailer, trailer_at).ok()?;
-        let (offset, rest) = trailer.split_first_chunk()?;
-        let (n_stored, rest) = rest.split_first_chunk()?;
-        let (n_decoded, hash) = rest.split_first_chunk()?;
-        let offset = u64::from_le_bytes(*offset);
-        let n_stored = u32::from_le_bytes(*n_stored);
-        if offset.checked_add(u64::from(n_stored)) != Some(trailer_at) {
-            return None;
-        }
-        let stored = bytes(&file, offset, n_stored)?;
-        if ContentHash::of(&[&of.0, stored.as_slice()].concat()).0 != *hash {
-            return None;
-        }
-        let directory = decoded(&stored, u32::from_le_bytes(*n_decoded))?;
+        let (directory, _) = FORMAT.directory(&file, of)?;
         let recordings = Vec::take(&mut StoredFields::new(&directory))?;
         Some(Self { file, recordings })
     }
@@ -68,7 +45,7 @@ impl ProfileIndex {
         if checksum(&stored) != recording.checksum {
             return None;
         }
-        let bytes = decoded(&stored, recording.n_decoded)?;
+        let bytes = FORMAT.decoded(&stored, recording.n_decoded)?;
         Some(DecodedProfiles {
             batches: take_batches(&mut StoredFields::new(&bytes))?,
             recording: recording.clone(),
@@ -85,16 +62,6 @@ fn bytes(file: &File, offset: u64, n_stored: u32) -> Option<Vec<u8>> {
     let mut stored = vec![0; n_stored as usize];
     file.read_exact_at(&mut stored, offset).ok()?;
     Some(stored)
-}
-
-/// Decompresses bytes of which it is known how many they are.
-fn decoded(stored: &[u8], n_decoded: u32) -> Option<Vec<u8>> {
-    let n_decoded = n_decoded as usize;
-    if n_decoded > LARGEST {
-        return None;
-    }
-    let decoded = zstd::bulk::decompress(stored, n_decoded).ok()?;
-    (decoded.len() == n_decoded).then_some(decoded)
 }
 
 /// What an index has of a recording, whole and ready to be pushed.

@@ -13,8 +13,9 @@ use traceloom_model::{
 
 use super::super::call_index::fields::Stored;
 use super::fields::{each_name, kept, put_definitions, put_samples};
-use super::{IndexedNote, IndexedProfiles, LARGEST, MAGIC, MOST_NOTES, VERSION};
-use crate::captures::call_index::{checksum, remove, tidy};
+use super::{FORMAT, IndexedNote, IndexedProfiles, MOST_NOTES};
+use crate::captures::call_index::{remove, tidy};
+use crate::captures::index_file::checksum;
 use crate::captures::{CaptureId, ContentHash, DataFolder};
 
 const LEVEL: i32 = 3;
@@ -35,7 +36,12 @@ impl ProfileIndexWriter {
     /// Begins the index of a capture, made of what `of` is the hash of.
     #[must_use]
     pub fn new(folder: &DataFolder, id: CaptureId, of: ContentHash) -> Self {
-        let bytes = [MAGIC.as_slice(), &VERSION.to_le_bytes(), &of.0].concat();
+        let bytes = [
+            FORMAT.magic.as_slice(),
+            &FORMAT.version.to_le_bytes(),
+            &of.0,
+        ]
+        .concat();
         Self {
             path: folder.profile_index(id),
             of,
@@ -136,7 +142,7 @@ impl RecordingProfiler<'_> {
         put_definitions(&strings, &mut decoded);
         decoded.append(&mut self.batches);
         let is_known = self.to.recordings.iter().any(|one| one.parts == self.parts);
-        if self.lacks || !self.has_samples || is_known || decoded.len() > LARGEST {
+        if self.lacks || !self.has_samples || is_known || decoded.len() > FORMAT.largest {
             return Ok(());
         }
         let stored = zstd::bulk::compress(&decoded, LEVEL)?;
@@ -171,7 +177,7 @@ impl RecordingProfiler<'_> {
     }
 
     fn go_on(&mut self) -> Flow {
-        match self.batches.len() > LARGEST {
+        match self.batches.len() > FORMAT.largest {
             true => self.give_up(),
             false => Flow::Continue(()),
         }
