@@ -22,6 +22,8 @@ use traceloom_analysis::query::PartialRead;
 use traceloom_input::Document;
 use traceloom_model::{Clock, Origin, Unit};
 
+use indexed::ReadIndexes;
+
 use crate::info::unit_name;
 use crate::inputs::{OpenInput, ReadFlags};
 use crate::live::ArrivingPath;
@@ -188,14 +190,14 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut query = options.query()?;
     let mut list = CallList::new(&query);
     let mut read_captures = None;
-    let (mut index_bytes, mut partial) = (0, None);
+    let (mut indexes, mut partial) = (ReadIndexes::default(), None);
     if let Some(newest) = newest::of(options, &query)? {
         let read = newest.add(&mut list, &mut inputs, (options, &query))?;
-        (index_bytes, partial) = (read.index_bytes, read.partial);
+        (indexes, partial) = (read.indexes, read.partial);
         read_captures = Some(read);
     } else if let Some(sorted) = sorted::of(options, &query)? {
         partial = sorted.partial();
-        index_bytes = sorted.add(&mut list, &mut inputs, &query)?;
+        indexes = sorted.add(&mut list, &mut inputs, &query)?;
     } else if let Some(pattern) = &options.with_method {
         // What a name means is known once all are read, and standard input is opened once.
         let mut opened = Vec::new();
@@ -228,7 +230,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
             "is_whole": partial.is_none() && read_captures.as_ref().is_none_or(|read| read.is_whole),
             "captures_read": read_captures.as_ref().map(|read| read.n_read),
             "captures": read_captures.as_ref().map(|read| read.n_all),
-            "index_bytes": index_bytes,
+            "index_bytes": indexes.n_bytes,
+            "indexes_opened": indexes.n_opened,
             "partial": partial.map(|partial| BTreeMap::from(partial.fields())),
             "units": units(&list.recordings),
         });

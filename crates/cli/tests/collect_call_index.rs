@@ -6,8 +6,9 @@ mod collected;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use collected::http::captures;
+use collected::http::{ask, captures, request};
 use collected::indexes::damage;
 use collected::{Collector, eventually, json_rows, push, run, stdout, text};
 use serde_json::{Value, json};
@@ -374,4 +375,107 @@ fn calls_tell_who_sent_them() {
         let of = csv.lines().filter(|line| line.ends_with(service)).count();
         assert_eq!(of, 56, "{csv}");
     }
+}
+
+/// A folder of many small captures, a minute of time each and three calls; in each second one call takes longer than in any other.
+fn many_small_captures(data: &Path, n: u64) {
+    const AT_A_TIME: u64 = 8;
+    let collector = Collector::start(data, &[]);
+    let spans = |capture: u64| {
+        let first_us = 1_700_000_000_000_000 + capture * 60_000_000;
+        let spans = (0..3).map(|span| {
+            json!({
+                "traceId": format!("{:016x}", first_us + span),
+                "id": format!("{:016x}", first_us + span),
+                "name": if capture == 0 { "get /oldest" } else { "get /orders" },
+                "timestamp": first_us + span * 1_000_000,
+                "duration": 1000 + if span == 1 { capture } else { 0 },
+                "localEndpoint": {"serviceName": "shop"},
+            })
+        });
+        Value::Array(spans.collect()).to_string()
+    };
+    std::thread::scope(|scope| {
+        for first in 0..AT_A_TIME {
+            let http = &collector.http;
+            scope.spawn(move || {
+                // They come in another order than that of their times.
+                for at in (first..n).step_by(AT_A_TIME as usize) {
+                    let line = "POST /api/v1/upload?name=spans.json&service=shop";
+                    let body = spans(at * 7919 % n);
+                    let request = request(http, line, "", body.as_bytes());
+                    let answer = ask(http, &request);
+                    assert!(answer.status < 300, "{}", answer.body);
+                }
+            });
+        }
+    });
+    // Every hundred of them has the time that all of a smaller folder have.
+    for wanted in (100..=n).step_by(100) {
+        eventually(|| {
+            let catalog = fs::read_to_string(data.join("catalog")).ok()?;
+            let rows = catalog.lines().filter(|line| !line.is_empty());
+            (rows.count() as u64 >= wanted).then_some(())
+        });
+    }
+    decoded(data, usize::try_from(n).expect("a number"));
+    let (code, said) = collector.terminate();
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn pages_over_thousands_of_captures_open_few_files_at_a_time() {
+    const N_CAPTURES: u64 = 2000;
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    many_small_captures(&data, N_CAPTURES);
+    // Only indexes answer, and there are fewer files to be had than indexes.
+    fs::rename(data.join("chunks"), data.join("chunks.away")).expect("chunks");
+    fs::create_dir(data.join("chunks")).expect("a folder");
+    let page = |args: &[&str]| {
+        let mut command = Command::new("bash");
+        let shell = [
+            "-c",
+            "ulimit -n 64; exec \"$0\" \"$@\"",
+            env!("CARGO_BIN_EXE_traceloom"),
+        ];
+        let asked = ["calls", text(&data), "--json", "--page", "-n", "7"];
+        command.args(shell).args(asked).args(args);
+        rows(json_rows(&command.output().expect("a shell")))
+    };
+    let number = |end: &Value, of: &str| end[of].as_u64().expect("a number");
+
+    // Three captures hold the newest seven calls.
+    let (newest, end) = page(&["--sort=-start"]);
+    let starts: Vec<u64> = newest.iter().map(|call| number(call, "start")).collect();
+    let minute = |capture: u64| 1_700_000_000_000_000_000 + capture * 60_000_000_000;
+    let (last, second) = (minute(N_CAPTURES - 1), 1_000_000_000);
+    assert_eq!(
+        starts[..4],
+        [
+            last + 2 * second,
+            last + second,
+            last,
+            minute(N_CAPTURES - 2) + 2 * second
+        ]
+    );
+    assert_eq!(number(&end, "captures"), N_CAPTURES);
+    assert_eq!(number(&end, "captures_read"), 3);
+    assert_eq!(number(&end, "indexes_opened"), 3);
+
+    // By duration every index is opened once, and closed again.
+    let (longest, end) = page(&["--sort=-duration"]);
+    let durations = longest.iter().map(|call| number(call, "duration"));
+    let expected = (0..7).map(|at| (1000 + N_CAPTURES - 1 - at) * 1000);
+    assert_eq!(durations.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    assert_eq!(number(&end, "selected"), 3 * N_CAPTURES);
+    assert_eq!(number(&end, "indexes_opened"), N_CAPTURES);
+
+    // What passes a filter is in the oldest capture: all are looked at.
+    let (oldest, end) = page(&["--sort=-start", "--filter", "oldest"]);
+    let starts: Vec<u64> = oldest.iter().map(|call| number(call, "start")).collect();
+    let first = minute(0);
+    assert_eq!(starts, [first + 2 * second, first + second, first]);
+    assert_eq!(number(&end, "captures_read"), N_CAPTURES);
+    assert!(number(&end, "indexes_opened") < 2 * N_CAPTURES, "{end}");
 }

@@ -1,6 +1,6 @@
 //! Calls from the indexes of captures, in place of the captures themselves.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::Path;
 
@@ -28,10 +28,76 @@ pub(super) struct CallIndexes<'o> {
     range: Range,
     /// The folder has one capture, whose calls are named without it.
     is_single: bool,
-    opened: HashMap<u64, Option<CallIndex>>,
+    held: HeldIndexes,
     senders: HashMap<CaptureId, Sender>,
     warn: u64,
     damage: u64,
+}
+
+/// What was read of indexes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct ReadIndexes {
+    /// How often one was opened.
+    pub(super) n_opened: u64,
+    pub(super) n_bytes: u64,
+}
+
+/// Indexes that are open at a time: of the captures of a folder there may be more than a process may have files.
+const MOST_HELD: usize = 32;
+
+/// Indexes that are open. Where there is no more room for one, that which was opened last is closed: what is read twice is read in the
+/// same order.
+#[derive(Default)]
+struct HeldIndexes {
+    open: Vec<(CaptureId, CallIndex)>,
+    /// Captures whose indexes cannot answer.
+    unusable: HashSet<CaptureId>,
+    /// Indexes that were opened.
+    n_opened: u64,
+    /// Bytes read of those that are closed.
+    n_read: u64,
+}
+
+impl HeldIndexes {
+    fn get(&self, id: CaptureId) -> Option<&CallIndex> {
+        let mut open = self.open.iter();
+        open.find(|(of, _)| *of == id).map(|(_, index)| index)
+    }
+
+    /// Returns the index of a capture, opened by `open` unless it is held.
+    fn opened(
+        &mut self,
+        id: CaptureId,
+        open: impl FnOnce() -> Option<CallIndex>,
+    ) -> Option<&CallIndex> {
+        if self.unusable.contains(&id) {
+            return None;
+        }
+        if self.get(id).is_none() {
+            let Some(index) = open() else {
+                self.unusable.insert(id);
+                return None;
+            };
+            self.n_opened += 1;
+            if self.open.len() >= MOST_HELD
+                && let Some((_, closed)) = self.open.pop()
+            {
+                self.n_read += closed.n_read();
+            }
+            self.open.push((id, index));
+        }
+        self.get(id)
+    }
+
+    fn distrust(&mut self, id: CaptureId) {
+        self.unusable.insert(id);
+    }
+
+    /// Returns the bytes that were read.
+    fn n_read(&self) -> u64 {
+        let open = self.open.iter().map(|(_, index)| index.n_read());
+        self.n_read + open.sum::<u64>()
+    }
 }
 
 /// Which chunks are read.
@@ -78,7 +144,7 @@ impl<'o> CallIndexes<'o> {
             folder: folder.filter(|_| is_served),
             range,
             is_single,
-            opened: HashMap::new(),
+            held: HeldIndexes::default(),
             senders: senders.clone(),
             warn: 0,
             damage: 0,
@@ -89,25 +155,24 @@ impl<'o> CallIndexes<'o> {
     pub(super) fn of(&mut self, entry: &CatalogEntry) -> Option<&CallIndex> {
         let Self {
             folder,
-            opened,
+            held,
             options,
             ..
         } = self;
         let is_bounded = options.read.time.is_bounded();
-        let index = opened.entry(entry.id.session()).or_insert_with(|| {
+        held.opened(entry.id, || {
             let known = entry.calls.as_ref().filter(|_| entry.is_chosen_whole)?;
             let index = CallIndex::open(folder.as_ref()?, entry.id, known.manifest)?;
             // A clock without origin has no dates: reading the capture says so.
             let mut recordings = index.recordings().iter();
             let is_dated = recordings.all(|one| one.clock == Clock::Unix);
             (is_dated || !is_bounded).then_some(index)
-        });
-        index.as_ref()
+        })
     }
 
     /// Reads a capture itself from now on: its index is damaged.
     pub(super) fn distrust(&mut self, entry: &CatalogEntry) {
-        self.opened.insert(entry.id.session(), None);
+        self.held.distrust(entry.id);
     }
 
     /// Returns the chunks of a capture that have calls in the stretch of time, with the latest start that one of them can have there.
@@ -121,8 +186,15 @@ impl<'o> CallIndexes<'o> {
 
     /// Returns the bytes of indexes that were read.
     pub(super) fn n_read(&self) -> u64 {
-        let opened = self.opened.values().flatten();
-        opened.map(CallIndex::n_read).sum()
+        self.held.n_read()
+    }
+
+    /// Returns what was read of indexes.
+    pub(super) fn counts(&self) -> ReadIndexes {
+        ReadIndexes {
+            n_opened: self.held.n_opened,
+            n_bytes: self.n_read(),
+        }
     }
 
     /// Adds the calls of a capture to the list. Returns the number of chunks that were left out.
@@ -134,7 +206,7 @@ impl<'o> CallIndexes<'o> {
         query: &CallQuery,
     ) -> io::Result<u64> {
         let _ = self.of(entry);
-        let Some(Some(index)) = self.opened.get(&entry.id.session()) else {
+        let Some(index) = self.held.get(entry.id) else {
             return Ok(0);
         };
         let sender = self.senders.get(&entry.id).cloned().unwrap_or_default();

@@ -11,7 +11,7 @@ use traceloom_analysis::calls::{CallList, CallQuery, CallsAfter, Column, Sender}
 use traceloom_analysis::query::PartialRead;
 use traceloom_input::captures::{CaptureId, ChosenCaptures};
 
-use super::indexed::{CallIndexes, WantedChunks};
+use super::indexed::{CallIndexes, ReadIndexes, WantedChunks};
 use super::{CallName, Options, in_capture};
 use crate::catalog::{self, CatalogAt, CatalogEntry};
 use crate::inputs::Inputs;
@@ -41,8 +41,7 @@ pub(super) struct ReadCaptures {
     pub(super) n_all: usize,
     /// The others have no calls.
     pub(super) is_whole: bool,
-    /// Bytes of indexes that were read.
-    pub(super) index_bytes: u64,
+    pub(super) indexes: ReadIndexes,
     /// What was read, where the budget left some out.
     pub(super) partial: Option<PartialRead>,
 }
@@ -140,7 +139,7 @@ impl NewestFirst {
                 }
                 indexes.mention(&options.read.paths.concat());
                 return Ok(ReadCaptures {
-                    index_bytes: indexes.n_read(),
+                    indexes: indexes.counts(),
                     ..read
                 });
             }
@@ -194,12 +193,10 @@ impl NewestFirst {
         let mut room = BudgetRoom::new(options.budget, indexes.n_read());
         while let Some((next, later)) = rest.split_first() {
             let is_older = since.is_some_and(|since| next.last_start() < since);
-            let together = if is_older {
-                0
-            } else {
-                together(rest, list, round)
-            };
-            if together == 0 {
+            let is_beyond = list
+                .last_number()
+                .is_some_and(|last| next.last_start() < last);
+            if is_older || is_beyond {
                 break;
             }
             if indexes.of(next).is_some() {
@@ -214,7 +211,7 @@ impl NewestFirst {
                 continue;
             }
             let n_known = indexes.n_read();
-            let unknown = rest.iter().take(together);
+            let unknown = rest.iter().take(together(rest, list, round));
             let unknown = unknown.take_while(|entry| indexes.of(entry).is_none());
             let fits = unknown.take_while(|entry| room.takes(n_known, entry.n_bytes));
             let (now, later) = rest.split_at(fits.count());
@@ -230,7 +227,7 @@ impl NewestFirst {
             n_read: self.entries.len() - rest.len(),
             n_all: self.n_all,
             is_whole: rest.is_empty() && n_left_out == 0 && !self.leaves_out,
-            index_bytes: 0,
+            indexes: ReadIndexes::default(),
         }))
     }
 }
@@ -330,7 +327,7 @@ pub(super) fn read_captures(
     Ok(())
 }
 
-/// Returns how many of the next captures are read together; 0 where none of them can hold a call of the list.
+/// Returns how many of the next captures are read together.
 ///
 /// As many as the catalog says hold the calls that are missing, twice as many with every round, because a filter may leave few of
 /// them. Once the list is full, of those that may hold newer calls: each that is read may leave fewer of them.

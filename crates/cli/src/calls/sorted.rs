@@ -6,7 +6,7 @@ use traceloom_analysis::calls::{CallList, CallQuery};
 use traceloom_analysis::query::PartialRead;
 use traceloom_input::captures::ChosenCaptures;
 
-use super::indexed::{CallIndexes, WantedChunks};
+use super::indexed::{CallIndexes, ReadIndexes, WantedChunks};
 use super::newest::read_captures;
 use super::{CallName, Options};
 use crate::catalog::{self, CatalogAt, CatalogEntry};
@@ -71,14 +71,18 @@ fn within(
     indexes: &mut CallIndexes<'_>,
     budget: u64,
 ) -> Option<PartialRead> {
+    let sum = |entries: &[CatalogEntry]| -> u64 { entries.iter().map(|entry| entry.n_bytes).sum() };
+    // An index is smaller than its capture: where there is room for all captures, none is looked at.
+    let of_bytes = sum(entries);
+    if of_bytes <= budget {
+        return None;
+    }
     let costs = entries.iter().map(|entry| {
         let index = indexes.of(entry).map(CallIndex::n_bytes);
         index.unwrap_or(entry.n_bytes)
     });
     let costs: Vec<u64> = costs.collect();
     let (n_read, partial) = PartialRead::of(&costs, budget);
-    let sum = |entries: &[CatalogEntry]| -> u64 { entries.iter().map(|entry| entry.n_bytes).sum() };
-    let of_bytes = sum(entries);
     entries.truncate(n_read);
     partial.map(|partial| PartialRead {
         next_budget: partial.next_budget,
@@ -94,19 +98,19 @@ impl SortedCaptures<'_> {
         self.partial
     }
 
-    /// Adds the calls to an empty list, and returns the bytes of indexes that were read.
+    /// Adds the calls to an empty list, and returns what was read of indexes.
     pub(super) fn add(
         mut self,
         list: &mut CallList<CallName>,
         inputs: &mut Inputs<'_>,
         query: &CallQuery,
-    ) -> anyhow::Result<u64> {
+    ) -> anyhow::Result<ReadIndexes> {
         while let Some(damaged) = self.look(list, inputs, query)? {
             self.indexes.distrust(&damaged);
             *list = CallList::new(query);
         }
         self.indexes.mention(&self.options.read.paths.concat());
-        Ok(self.indexes.n_read())
+        Ok(self.indexes.counts())
     }
 
     /// Adds the calls of all captures, up to one whose index is damaged.
