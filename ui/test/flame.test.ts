@@ -123,12 +123,36 @@ test("a graph asks for what a window shows of a path, and narrow siblings come t
   const { nodes, narrow } = asked([], 0.4);
   assert.deepEqual(nodes, [0, 1]);
   assert.deepEqual(narrow.map(near), [
-    { depth: 2, left: 0, width: 0.35, count: 1, sum: 35 },
-    { depth: 1, left: 55, width: 0.35, count: 1, sum: 35 },
+    { depth: 2, left: 0, width: 0.35, count: 1, more: false, sum: 35 },
+    { depth: 1, left: 55, width: 0.35, count: 1, more: false, sum: 35 },
   ]);
   assert.deepEqual(asked([0, 1], 0).nodes, [0, 1, 2, 3], "callers, then what lies below");
   assert.deepEqual(asked([0, 2], 0).nodes, [0, 4]);
   assert.deepEqual(asked([], 0, [0.6, 0.2]).nodes, [0, 4], "what lies beside the window is left out");
+});
+
+test("what a page has no node of lies right of what its caller has", () => {
+  // The root came to ten more than its nodes say, and the callee that is left is narrow too.
+  const more = column([10, 5, 0, 0, 0]);
+  const rest = { symbol: column([1]), own: column([15]), total: column([15]), count: column([3]) };
+  const all = held();
+  const model = new FlameModel({ ...all, more, rest, total: all.total + 15 });
+  const { narrow } = model.source.nodes([], 0.4, [0, 1]);
+  const said = narrow.map(({ depth, count, more, sum }) => ({ depth, count, more, sum }));
+  assert.deepEqual(said, [
+    { depth: 2, count: 1, more: true, sum: 40 },
+    { depth: 1, count: 1, more: true, sum: 45 },
+  ]);
+  const widths = narrow.reduce((sum, one) => sum + one.width * 115, 0);
+  assert.equal(Math.round(widths), 85);
+  const whole = model.source.nodes([], 0, [0, 1]).narrow;
+  assert.deepEqual(
+    whole.map(({ count, sum }) => [count, sum]),
+    [
+      [0, 10],
+      [0, 5],
+    ],
+  );
 });
 
 /** The same with times: stretches of 10 from 1000 on, the last far behind; threads `a` and `b`. */

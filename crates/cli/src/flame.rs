@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use traceloom_analysis::flame::{Picture, html, svg};
+use traceloom_analysis::flame::{Picture, html, left_out, svg};
 use traceloom_analysis::{CallTree, Dimension};
 
 use crate::Outcome;
@@ -17,6 +17,7 @@ use crate::output_file::{self, OutputFileFlags};
 use crate::over_time;
 use crate::pick::Pick;
 use crate::select::SandwichFlags;
+use crate::streams::message;
 use crate::trees::{TreeFlags, read_lines};
 use crate::usage::Usage;
 
@@ -90,6 +91,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let mut flags = options.tree.grouped(&groups);
     // A page holds lines too, and says where there are none.
     flags.lines = is_page || dimension == Dimension::Line;
+    flags.drawn = dimension == Dimension::Method && options.sandwich.is_empty();
     let mut inputs = flags.read.inputs();
     let [trees, lines] = read_lines(&flags, &mut inputs)?;
     if trees.iter().all(CallTree::is_empty) {
@@ -103,7 +105,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let categories = options.categories.rules()?;
     let title = options.drawn.title.clone().unwrap_or_else(|| name.clone());
     let doubt = inputs.doubts.join("; ");
-    let over_time = match is_page {
+    trees
+        .iter()
+        .filter_map(left_out)
+        .for_each(|said| message!("{said}"));
+    // What is in no frame has no time.
+    let is_whole = trees.iter().all(|tree| tree.rest.is_empty());
+    let over_time = match is_page && is_whole {
         true => over_time::read(&flags)?,
         false => Vec::new(),
     };

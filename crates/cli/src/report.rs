@@ -223,7 +223,11 @@ impl PageViews {
             let mut spans = tracks::Collector::holding(MOST_ROWS);
             let mut sinks: Vec<&mut (dyn Sink + Send)> = vec![&mut spans];
             sinks.extend(times.as_mut().map(|times| times as &mut (dyn Sink + Send)));
-            let notes = recording.lower_both(&flags.calls, builder, &mut Tee::new(sinks))?;
+            let mut views = Tee::new(sinks);
+            let notes = match builder {
+                Some(builder) => recording.lower_both(&flags.calls, builder, &mut views)?,
+                None => recording.lower_chosen(&flags.calls, &mut views)?,
+            };
             times
                 .into_iter()
                 .for_each(|times| times.finish(&mut over_time));

@@ -61,6 +61,9 @@ pub(crate) struct TreeFlags {
     /// It is one of two recordings that are compared, whose functions may be named otherwise.
     #[arg(skip)]
     pub(crate) compared: bool,
+    /// A picture is drawn of the trees: of too many nodes the narrowest need not be there.
+    #[arg(skip)]
+    pub(crate) drawn: bool,
 }
 
 impl TreeFlags {
@@ -95,11 +98,12 @@ pub(crate) fn read_lines(
     Ok([trees, lines])
 }
 
-/// Lowers a recording into a builder, and into whatever else the same reading is for.
+/// Lowers a recording into a builder, and into whatever else the same reading is for;
+/// without a builder, where trees are made by a reading of their own.
 pub(crate) type LowerBeside<'l> = &'l mut dyn FnMut(
     &OpenInput<'_>,
     &RecordingReader<'_>,
-    &mut TreeBuilder,
+    Option<&mut TreeBuilder>,
 ) -> anyhow::Result<Notes>;
 
 /// Reads all inputs into trees as [`read`] does, where they have anything for one; `lower` reads each recording, where
@@ -360,16 +364,21 @@ fn each(
             let values = value.map_or_else(Vec::new, |word| value_names(word, file));
             let is_plain = flags.adjust.is_empty() && flags.frames.is_empty();
             let is_summed = matches!(view, TreeView::Functions | TreeView::Alike);
-            let most = match is_plain && (is_summed || lower.is_some()) {
+            let is_bounded = is_summed || lower.is_some() || flags.drawn;
+            let most = match is_plain && is_bounded {
                 true => MOST_NODES,
                 false => 0,
             };
-            let builder_of = |values: Vec<String>| {
+            let is_all = selection.is_empty() && flags.by.is_none();
+            let has_paths = most > 0 && !is_summed && is_all && pushes_paths(document);
+            let builder_of = |values: Vec<String>, paths: bool| {
                 TreeBuilder::new(TreeOptions {
                     lanes: flags.lanes,
                     values,
                     functions: is_summed,
                     most,
+                    paths,
+                    stops: has_paths && !paths,
                     lines: flags.lines,
                     alike: view == TreeView::Alike,
                     beside: matches!(view, TreeView::Statistics | TreeView::Functions),
@@ -378,14 +387,19 @@ fn each(
                     calls: (!selection.is_empty()).then(|| selection.clone()),
                 })
             };
-            let builder = || builder_of(values.clone());
+            let builder = || builder_of(values.clone(), false);
             let (mut first, mut second) = (builder(), builder());
+            let mut paths = false;
             // Functions of all recordings come as paths or none do, which an index has not.
             let is_plain = selection.is_empty() && flags.by.is_none() && view != TreeView::Alike;
             // Calls are selected by rows that come after their steps, to one builder; samples are cheap to
             // add up, and two builders would hold every definition twice.
-            let notes = if let Some(lower) = &mut lower {
-                lower(&input, recording, &mut first)?
+            let is_apart = has_paths && lower.is_some();
+            if let Some(lower) = lower.as_mut().filter(|_| is_apart) {
+                lower(&input, recording, None)?;
+            }
+            let mut notes = if let Some(lower) = lower.as_mut().filter(|_| !is_apart) {
+                lower(&input, recording, Some(&mut first))?
             } else if selection.is_empty() && has_spans(document) {
                 piped_halves(&mut first, &mut second, |sink| {
                     recording.lower_sampled(is_plain, sink)
@@ -395,6 +409,11 @@ fn each(
             } else {
                 piped(&mut first, |sink| recording.lower_sampled(is_plain, sink))?
             };
+            if first.has_too_many_stacks() {
+                paths = true;
+                first = builder_of(values.clone(), paths);
+                notes = piped(&mut first, |sink| recording.lower_sampled(is_plain, sink))?;
+            }
             // Two recordings that are compared show one value.
             let is_chosen = value.is_some() || flags.compared || second.saw_samples();
             if let Some(name) = first.telling_value().filter(|_| !is_chosen) {
@@ -403,7 +422,7 @@ fn each(
                     input.path(),
                     printable(&name)
                 );
-                first = builder_of(vec![name]);
+                first = builder_of(vec![name], paths);
                 piped(&mut first, |sink| recording.lower_sampled(is_plain, sink))?;
             }
             name_events(first.definitions(), file, &mut events);
@@ -447,6 +466,13 @@ fn is_short(document: &Document<'_>) -> bool {
     const SHORT: u64 = 4 << 20;
     let stored = document.members().map(|(_, part)| part.stored_size());
     stored.sum::<u64>() < SHORT
+}
+
+/// Returns true if the reader of a recording can bring samples without the table of all their stacks.
+fn pushes_paths(document: &Document<'_>) -> bool {
+    document
+        .format()
+        .is_some_and(|format| format.name == "pprof")
 }
 
 /// Returns true if a recording may have spans; what a format can be written with, it can hold.

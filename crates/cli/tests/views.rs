@@ -186,19 +186,30 @@ fn agree(path: &str, folder: &Path) -> bool {
 #[test]
 fn totals_agree_where_a_page_leaves_out_the_narrowest_frames() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("many.zorka");
-    let mut bytes = Vec::new();
-    let sample = traceloom_samples::by_name("zorka-c").expect("a generator");
-    sample(7, 16_000_000, &mut |piece| bytes.extend_from_slice(piece));
-    std::fs::write(&path, bytes).expect("a file");
-    let path = path.to_string_lossy();
-    assert!(agree(&path, folder.path()));
-    let reported = &graphs(&folder.path().join("report.html"))[0];
-    let nodes = numbers(reported, "own").len();
-    assert!((50_000..=250_000).contains(&nodes), "{nodes} nodes");
-    assert!(!reported["rest"].is_null());
-    let page = std::fs::read_to_string(folder.path().join("report.html")).expect("a page");
-    assert!(page.contains("have no frame of their own here"));
+    for (format, bytes) in [("zorka-c", 16_000_000), ("pprof", 2_500_000)] {
+        let path = folder.path().join(format);
+        let mut written = Vec::new();
+        let sample = traceloom_samples::by_name(format).expect("a generator");
+        sample(7, bytes, &mut |piece| written.extend_from_slice(piece));
+        std::fs::write(&path, written).expect("a file");
+        let path = path.to_string_lossy();
+        assert!(agree(&path, folder.path()));
+        for page in ["report.html", "flame.html"] {
+            let page = folder.path().join(page);
+            let graph = &graphs(&page)[0];
+            let nodes = numbers(graph, "own").len();
+            assert!((10_000..=250_000).contains(&nodes), "{nodes} nodes");
+            assert!(!graph["rest"].is_null());
+            let text = std::fs::read_to_string(&page).expect("a page");
+            assert!(text.contains("have no frame of their own"));
+        }
+        let picture = folder.path().join("x.svg");
+        let told = run(&["flame", "--force", "-o", &picture.to_string_lossy(), &path]);
+        let told = String::from_utf8_lossy(&told.stderr).into_owned();
+        assert!(told.contains("have no frame of their own"), "{told}");
+        let picture = std::fs::read_to_string(&picture).expect("a picture");
+        assert!(picture.contains(">more than ") && picture.contains("narrower frame"));
+    }
 }
 
 /// The root of a flame graph as JSON, which is deeper than serde_json follows.

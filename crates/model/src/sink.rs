@@ -61,6 +61,10 @@ pub struct Asks {
     /// [`Sink::paths`], else samples all the same. Names and functions that are equal may then have several
     /// ids: who adds them up compares names.
     pub stacks: bool,
+    /// With [`Self::stacks`], samples without a time are wanted with theirs, too.
+    ///
+    /// A sink that shows when samples were taken only counts the others.
+    pub timeless_stacks: bool,
     /// Values that are left out are checked all the same, for the notes about them.
     ///
     /// A sink that wants no more than steps is spared values in other streams and ids without words; one
@@ -87,6 +91,7 @@ impl Default for Asks {
             sampled_events: true,
             derived_samples: true,
             stacks: true,
+            timeless_stacks: true,
             checks_values: false,
             unused: false,
             amounts_only: false,

@@ -19,6 +19,7 @@ export class HeldNodes implements NodeSource {
       at = child;
       last = end[child];
     }
+    const rests = new Map<number, Narrow>();
     let rest: Narrow | null = null;
     let restOf = -2;
     for (let node = at + 1; node < last; ) {
@@ -28,9 +29,10 @@ export class HeldNodes implements NodeSource {
       else {
         // Narrow siblings lie behind the others.
         if (!rest || restOf !== parent[node]) {
-          rest = { depth: depth[node], left: left[node], width: 0, count: 0, sum: 0 };
+          rest = { depth: depth[node], left: left[node], width: 0, count: 0, more: false, sum: 0 };
           restOf = parent[node];
           narrow.push(rest);
+          rests.set(parent[node], rest);
         }
         rest.width = left[node] + width[node] - rest.left;
         rest.count++;
@@ -38,6 +40,28 @@ export class HeldNodes implements NodeSource {
         node = end[node];
       }
     }
-    return { nodes, narrow };
+    const { cut } = this.tree;
+    return { nodes, narrow: cut ? [...narrow, ...this.cutOff(nodes, rests, cut)] : narrow };
+  }
+
+  /** What was so narrow that the page has no node of it, right of what it has; adds it to the narrow callees that are there. */
+  private cutOff(nodes: readonly number[], rests: Map<number, Narrow>, cut: Float64Array): Narrow[] {
+    const { depth, end, left, width, sum } = this.tree;
+    const own: Narrow[] = [];
+    for (const node of nodes) {
+      if (cut[node] <= 0 || sum[node] <= 0) continue;
+      const more = (cut[node] / sum[node]) * width[node];
+      const rest = rests.get(node);
+      if (rest) {
+        rest.width += more;
+        rest.sum += cut[node];
+        rest.more = true;
+        continue;
+      }
+      let edge = left[node];
+      for (let child = node + 1; child < end[node]; child = end[child]) edge = left[child] + width[child];
+      own.push({ depth: depth[node] + 1, left: edge, width: more, count: 0, more: true, sum: cut[node] });
+    }
+    return own;
   }
 }

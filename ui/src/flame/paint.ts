@@ -27,6 +27,7 @@ export interface Rest {
   y: number;
   w: number;
   count: number;
+  more: boolean;
   sum: number;
 }
 
@@ -195,7 +196,8 @@ export class FlamePainter {
   }
 
   restText(rest: Rest): string {
-    return `${grouped(rest.count)} narrower, ${this.model.amount(rest.sum)}`;
+    const count = rest.count ? `${rest.more ? "more than " : ""}${grouped(rest.count)} narrower` : "narrower frames";
+    return `${count}, ${this.model.amount(rest.sum)}`;
   }
 
   /** What the window shows of the tree. */
@@ -245,10 +247,10 @@ export class FlamePainter {
         pen.write(`${folded + 1} callers`, false, x + 5, y + row / 2, plain["on-k"]);
       } else this.box(node, x, y, w, !!hits?.[symbol[node]], !!hits, lit);
     }
-    for (const { depth, left, width, count, sum } of narrow) {
+    for (const { depth, left, width, count, more, sum } of narrow) {
       const y = this.rowTop(depth + 1);
       const w = width * scale;
-      if (w >= LEAST && y > -row && y < high) this.flush({ x: (left - from) * scale, y, w, count, sum });
+      if (w >= LEAST && y > -row && y < high) this.flush({ x: (left - from) * scale, y, w, count, more, sum });
     }
     const said = this.unseen(narrow.filter(({ width }) => width * scale < LEAST));
     if (this.beyond.textContent !== said) this.beyond.textContent = said;

@@ -29,6 +29,8 @@ export interface Tree {
   id: Int32Array | null;
   /** It is the tree that the page holds. */
   base: boolean;
+  /** Of that tree: what each node came to in callees that have no node, because they were the narrowest. */
+  cut: Float64Array | null;
 }
 
 type Columns = Pick<Tree, "symbol" | "depth" | "sum" | "own" | "calls" | "kind" | "id" | "base">;
@@ -62,7 +64,7 @@ function link(columns: Columns, total: number): Tree {
     left[node] = (p < 0 ? 0 : left[p]) + next[p + 1];
     next[p + 1] += width[node];
   }
-  return { ...columns, size, depths, total, parent, end, left, width };
+  return { ...columns, size, depths, total, parent, end, left, width, cut: null };
 }
 
 /** Sets the kind of work of each node: its function's, else that of the nearest caller that has one. */
@@ -89,6 +91,7 @@ export function held(data: Data): Tree {
     depth[node] = level - left[node];
     level = depth[node] + 1;
   }
+  const cut = of.rest && of.more ? sum.slice() : null;
   const below = new Float64Array(size + 2);
   for (let node = size - 1; node >= 0; node--) {
     const level = depth[node];
@@ -103,7 +106,7 @@ export function held(data: Data): Tree {
     if (of.group[symbol[node]]) ground = node;
     else if (ground >= 0 && (of.source === "samples" || depth[node] === 1)) calls[ground] += calls[node];
   }
-  return kinds(tree, data.kinds);
+  return kinds({ ...tree, cut }, data.kinds);
 }
 
 /** A tree that grows path by path; nodes keep their number while others come. */

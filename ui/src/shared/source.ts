@@ -15,7 +15,9 @@ export interface Narrow {
   /** Where they begin and how wide they are together, as shares of the whole. */
   left: number;
   width: number;
+  /** How many they are; there are more where `more` is set. */
   count: number;
+  more: boolean;
   sum: number;
 }
 

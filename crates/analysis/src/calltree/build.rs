@@ -20,7 +20,7 @@ use super::spans::{SpanFeed, TreeSpan};
 use super::steps::TrackStacks;
 use super::thin::TreeThinning;
 use super::top::{Functions, inclusive_counts};
-use super::trees::{TreeOptions, Trees};
+use super::trees::{TreeOptions, Trees, merge_tree};
 use crate::filter::{CallOfRow, SampleFilter};
 use crate::measure::{AsyncCalls, Measure, Tracks, TreeSource};
 use crate::text::is_async;
@@ -79,11 +79,14 @@ impl TreeBuilder {
     /// A builder without anything in it.
     #[must_use]
     pub fn new(options: TreeOptions) -> Self {
-        let columns = SampleColumns::new(options.values.clone(), options.beside, options.alike);
+        let mut columns = SampleColumns::new(options.values.clone(), options.beside, options.alike);
         let lines = TrackStacks::new(options.durations);
         // Groups, and how long calls took, are told of nodes.
         let is_bare = options.by.is_none() && !options.durations;
         let most = if is_bare { options.most } else { 0 };
+        if !options.functions {
+            columns = columns.with_path_trees(most);
+        }
         Self {
             pieces: SpanFeed::new(options.lanes, options.durations),
             thinning: TreeThinning::new(most, options.functions && options.alike),
@@ -171,6 +174,12 @@ impl TreeBuilder {
         }
     }
 
+    /// Returns true if reading ended because there are more stacks than nodes of a tree ([`TreeOptions::stops`]).
+    #[must_use]
+    pub fn has_too_many_stacks(&self) -> bool {
+        self.options.stops && self.tables.stacks.len() > self.options.most
+    }
+
     /// Returns how many samples passed a filter, and how many it refused.
     #[must_use]
     pub fn chosen_samples(&self) -> (u64, u64) {
@@ -209,11 +218,15 @@ impl TreeBuilder {
             alike: self.options.functions && self.options.alike,
         };
         let named = |arena, measure, total| naming.name(arena, measure, total);
-        let [samples, beside, lines] = samples.each_mut().map(|trees| {
+        let [mut samples, beside, lines] = samples.each_mut().map(|trees| {
             let trees = trees.drain(..);
             let trees = trees.map(|(measure, arena, total)| named(arena, measure, Some(total)));
             trees.collect()
         });
+        for grown in self.columns.finish_path_trees() {
+            let tree = naming.name_thinned(grown.arena, grown.measure, None, &grown.rest);
+            merge_tree(&mut samples, tree);
+        }
         if self.grounds.is_some() {
             self.arena.sum_grounds();
         }
@@ -426,7 +439,7 @@ impl Sink for TreeBuilder {
         Asks {
             sampled_events: false,
             derived_samples: false,
-            stacks: !self.options.functions || self.chosen.is_some(),
+            stacks: !(self.options.functions || self.options.paths) || self.chosen.is_some(),
             wants: self.wants(),
             ..Asks::default()
         }
@@ -437,7 +450,11 @@ impl Sink for TreeBuilder {
     }
 
     fn define(&mut self, definitions: Definitions) -> Flow {
-        self.tables.define(definitions)
+        self.tables.define(definitions)?;
+        match self.has_too_many_stacks() {
+            true => Flow::Break(()),
+            false => Flow::Continue(()),
+        }
     }
 
     fn steps(&mut self, mut batch: StepBatch) -> Flow {

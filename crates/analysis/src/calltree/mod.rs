@@ -11,6 +11,7 @@ mod named;
 mod naming;
 mod no_row;
 mod over_time;
+mod path_tree;
 mod samples;
 mod select;
 mod spans;

@@ -12,6 +12,7 @@ use traceloom_model::{
 use super::arena::{Arena, NONE, ROOT};
 use super::functions::FunctionSums;
 use super::ground::Grounds;
+use super::path_tree::{GrownPaths, PathTree};
 use super::top::Functions;
 use crate::measure::{Measure, MeasureUnit, Tracks, TreeSource};
 use crate::symbol::{NO_STACK, key_of_frame, key_of_line};
@@ -51,6 +52,9 @@ pub(super) struct SampleColumns {
     early: Vec<SampleBatch>,
     paths: Vec<OfProfile>,
     alike: bool,
+    /// Most nodes of a tree of samples that come with their stacks written out; nothing where these are added up function by
+    /// function.
+    path_nodes: Option<usize>,
     zeros: HashMap<ProfileId, ZeroColumn, RandomState>,
 }
 
@@ -60,7 +64,14 @@ struct OfProfile {
     /// The column shown.
     at: usize,
     /// None where the profile lacks the value asked for.
-    sums: Option<FunctionSums>,
+    sums: Option<PathSums>,
+}
+
+/// What samples with their stacks written out come to.
+#[derive(Debug)]
+enum PathSums {
+    Functions(FunctionSums),
+    Tree(PathTree),
 }
 
 /// Names of values that say most, where the usual one is zero.
@@ -109,18 +120,33 @@ impl SampleColumns {
         }
     }
 
+    /// Makes trees of so many nodes of samples that come with their stacks written out.
+    pub fn with_path_trees(self, most: usize) -> Self {
+        Self {
+            path_nodes: Some(most),
+            ..self
+        }
+    }
+
     /// Returns true if anything came.
     pub fn any(&self) -> bool {
         !(self.columns.is_empty() && self.early.is_empty() && self.paths.is_empty())
     }
 
-    /// Adds up what samples with their stacks written out say of each function.
+    /// Adds up what samples with their stacks written out say of each function or, where trees are wanted, of each path.
     pub fn take_paths(&mut self, tables: &Recording, batch: &PathBatch) {
         let known = self.paths.iter().position(|of| of.profile == batch.profile);
         let at = known.unwrap_or_else(|| {
             let columns = self.choose(tables, batch.profile).unwrap_or_default();
             let sums = columns.first().map(|column| {
-                FunctionSums::new(measure(tables, &column.value_type), column.at, self.alike)
+                let measure = measure(tables, &column.value_type);
+                match self.path_nodes {
+                    Some(most) => PathSums::Tree(PathTree::new(measure, column.at, most)),
+                    None => {
+                        let sums = FunctionSums::new(measure, column.at, self.alike);
+                        PathSums::Functions(sums)
+                    }
+                }
             });
             self.paths.push(OfProfile {
                 profile: batch.profile,
@@ -135,15 +161,32 @@ impl SampleColumns {
             let zero = self.zeros.entry(batch.profile).or_default();
             zero.see(of.at, batch.iter().map(|(_, values)| values));
         }
-        if let Some(sums) = self.paths.get_mut(at).and_then(|of| of.sums.as_mut()) {
-            sums.take(tables, batch);
+        match self.paths.get_mut(at).and_then(|of| of.sums.as_mut()) {
+            Some(PathSums::Functions(sums)) => sums.take(tables, batch),
+            Some(PathSums::Tree(tree)) => tree.take(tables, batch),
+            None => {}
         }
+    }
+
+    /// Returns the trees of what [`SampleColumns::take_paths`] took, in the order profiles came.
+    pub fn finish_path_trees(&mut self) -> Vec<GrownPaths> {
+        let grown = self.paths.iter_mut().filter_map(|of| {
+            let is_tree = |sums: &mut PathSums| matches!(sums, PathSums::Tree(_));
+            match of.sums.take_if(is_tree)? {
+                PathSums::Tree(tree) => Some(tree.finish()),
+                PathSums::Functions(_) => None,
+            }
+        });
+        grown.collect()
     }
 
     /// Returns what [`SampleColumns::take_paths`] added up, in the order profiles came.
     pub fn finish_paths(&mut self, tables: Arc<Recording>) -> impl Iterator<Item = Functions> {
         let paths = std::mem::take(&mut self.paths).into_iter();
-        paths.filter_map(move |of| Some(of.sums?.finish(&tables)))
+        paths.filter_map(move |of| match of.sums? {
+            PathSums::Functions(sums) => Some(sums.finish(&tables)),
+            PathSums::Tree(_) => None,
+        })
     }
 
     pub fn take(&mut self, tables: &Recording, batch: SampleBatch, grounds: Option<&mut Grounds>) {

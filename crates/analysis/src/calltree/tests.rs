@@ -737,6 +737,24 @@ proptest! {
             });
         }
         let definitions = tables.take_definitions();
+        let tree_of = |most| {
+            let mut builder = TreeBuilder::new(TreeOptions { most, paths: most > 0, ..TreeOptions::default() });
+            let _ = builder.define(definitions.clone());
+            let _ = match most {
+                0 => builder.samples(batch.clone()),
+                _ => builder.paths(paths.clone()),
+            };
+            builder.finish().samples
+        };
+        let [whole, same, thinned] = [0, 10_000, 12].map(tree_of);
+        for ((whole, same), thinned) in whole.iter().zip(&same).zip(&thinned) {
+            prop_assert_eq!(self::paths(whole), self::paths(same));
+            prop_assert!(same.rest.is_empty());
+            prop_assert_eq!(rows(whole), rows(thinned));
+            prop_assert_eq!(whole.total, thinned.total);
+            prop_assert!(thinned.nodes.len() <= whole.nodes.len());
+        }
+        prop_assert_eq!(whole.len(), thinned.len());
         let options = || TreeOptions { functions: true, ..TreeOptions::default() };
         let mut trees = TreeBuilder::new(options());
         let _ = trees.define(definitions.clone());

@@ -23,6 +23,11 @@ pub struct TreeOptions {
     /// Most nodes that the tree of calls holds, where readers bring spans; 0 holds all. Of more, the narrowest are added up
     /// function by function ([`CallTree::rest`]).
     pub most: usize,
+    /// Trees of samples hold no more than [`Self::most`] either, where the reader can bring samples without the table of all
+    /// stacks.
+    pub paths: bool,
+    /// Reading ends with the stack after the first [`Self::most`]: [`super::TreeBuilder::has_too_many_stacks`].
+    pub stops: bool,
     /// With [`Self::functions`], functions that are named alike are one.
     pub alike: bool,
     /// How long calls took is wanted, for percentiles.
@@ -66,13 +71,7 @@ impl Trees {
             (&mut self.beside, other.beside),
             (&mut self.lines, other.lines),
         ] {
-            for tree in other {
-                let mut known = own.iter_mut();
-                match known.find(|known| known.measure == tree.measure) {
-                    Some(known) => known.merge(&tree),
-                    None => own.push(tree),
-                }
-            }
+            other.into_iter().for_each(|tree| merge_tree(own, tree));
         }
     }
 
@@ -121,5 +120,13 @@ impl Trees {
     /// Iterates over the trees, wall time first.
     pub fn iter(&self) -> impl Iterator<Item = &CallTree> {
         self.spans.iter().chain(&self.lanes).chain(&self.samples)
+    }
+}
+
+/// Adds a tree to the one of its measure, or to the list where there is none.
+pub(super) fn merge_tree(all: &mut Vec<CallTree>, tree: CallTree) {
+    match all.iter_mut().find(|known| known.measure == tree.measure) {
+        Some(known) => known.merge(&tree),
+        None => all.push(tree),
     }
 }

@@ -318,6 +318,7 @@ impl Stage for Hide<'_, '_> {
             wants,
             // Frames are hidden in stacks.
             stacks: true,
+            timeless_stacks: true,
             ..asks
         }
     }

@@ -10,11 +10,8 @@ use crate::{CallTree, Node, NodeStretch, OverTime, Symbol, TopRow, TreeSource, f
 use traceloom_model::Merge;
 use traceloom_model::bounds::saturated_i64;
 
-/// Nodes that a page holds; of larger trees it leaves out what no screen could show.
-const MOST: usize = 1_000_000;
-
-/// What is left out of those: nodes narrower than this share of the whole.
-const LEAST: f64 = 1e-6;
+/// Nodes that a page holds; of more, the widest.
+const MOST: usize = 250_000;
 
 /// Kinds of work of functions that no rule matches: of the callers', or the program's own.
 const OTHER: i64 = -1;
@@ -40,7 +37,7 @@ pub(super) fn data(
     methods: Option<&CallTree>,
     picture: &Picture<'_>,
 ) {
-    let wide = is_cut(tree).then(|| Layout::of(tree, LEAST).places);
+    let wide = is_cut(tree).then(|| Layout::widest(tree, 0.0, MOST).places);
     let wide = wide.map(|places| places.iter().map(|place| place.node).collect());
     let shown = ShownNodes { tree, wide };
     let merge = match tree.measure.merge {

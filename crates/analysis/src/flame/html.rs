@@ -15,8 +15,7 @@ const MARKUP: &str = include_str!("../../assets/flame.html");
 /// Writes the page of trees, one for each value; it shows the first that is not zero.
 ///
 /// The page holds every function and node, so that its table says what [`crate::top`] says: about 16
-/// bytes a node and the names. Of trees of more than a million nodes the smallest stay out, and the page
-/// says so.
+/// bytes a node and the names. Of trees of more than 250,000 nodes it has the widest, and says so.
 #[must_use]
 pub fn html(trees: &[CallTree], picture: &Picture<'_>) -> String {
     let shown = trees.iter().find(|tree| tree.total != 0);
@@ -35,7 +34,7 @@ pub fn html(trees: &[CallTree], picture: &Picture<'_>) -> String {
     let own = trees
         .iter()
         .map(|tree| (Dimension::Method, Cow::Borrowed(tree)));
-    let is_small = |tree: &CallTree| tree.nodes.len() <= MOST_OF_ONE;
+    let is_small = |tree: &CallTree| tree.nodes.len() <= MOST_OF_ONE && tree.rest.is_empty();
     let others = trees.iter().filter(|tree| is_small(tree)).flat_map(|tree| {
         let has_library = tree.symbols.iter().any(|symbol| symbol.library.is_some());
         let wanted = move |one: &Dimension| match one {
@@ -84,12 +83,29 @@ fn about(tree: &CallTree, picture: &Picture<'_>) -> String {
         amount(&tree.measure.unit, tree.total),
         grouped(count),
         counted(tree),
-        if is_cut(tree) {
-            " · smallest frames left out"
-        } else {
-            ""
+        match (left_out(tree), is_cut(tree)) {
+            (Some(said), _) => format!(" · {said}"),
+            (None, true) => " · the narrowest frames are left out".to_owned(),
+            (None, false) => String::new(),
         },
     )
+}
+
+/// Says what is in no frame of a tree's picture, where there is anything.
+#[must_use]
+pub fn left_out(tree: &CallTree) -> Option<String> {
+    if tree.rest.is_empty() {
+        return None;
+    }
+    let own = tree.rest.iter().map(|row| row.own);
+    let count = tree.rest.iter().map(|row| row.count);
+    Some(format!(
+        "{} {} in the narrowest frames, {} by themselves, have no frame of their own: their callers are as wide as they were, \
+         and tables of functions count them",
+        grouped(count.fold(0, u64::saturating_add)),
+        counted(tree),
+        amount(&tree.measure.unit, own.fold(0, i64::saturating_add)),
+    ))
 }
 
 /// The graph as a part of a page; `id` tells it from others there.

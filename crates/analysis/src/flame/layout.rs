@@ -76,4 +76,18 @@ impl Layout {
         }
         Self { places, depth }
     }
+
+    /// Lays out at most `most` nodes, the widest ones, without those narrower than `least`.
+    #[must_use]
+    pub fn widest(tree: &CallTree, least: f64, most: usize) -> Self {
+        let layout = Self::of(tree, least);
+        if layout.places.len() <= most {
+            return layout;
+        }
+        let mut widths: Vec<f64> = layout.places.iter().map(|place| place.width).collect();
+        widths.sort_by(|a, b| b.total_cmp(a));
+        // Nodes as wide as the first that has no place have none either.
+        let least = widths.get(most).copied().unwrap_or(least);
+        Self::of(tree, least.next_up())
+    }
 }

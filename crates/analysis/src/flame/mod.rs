@@ -16,8 +16,8 @@ mod layout;
 mod svg;
 
 pub use change::{Compared, SAME, step};
-pub use html::html;
 pub(crate) use html::part;
+pub use html::{html, left_out};
 pub use layout::{Layout, NodeBox};
 pub use svg::svg;
 

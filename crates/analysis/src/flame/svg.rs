@@ -35,7 +35,7 @@ const SCRIPT: &str = include_str!("../../assets/svg.js");
 #[must_use]
 pub fn svg(tree: &CallTree, picture: &Picture<'_>) -> String {
     let inner = WIDTH - 2.0 * MARGIN;
-    let layout = widest(tree, LEAST / inner);
+    let layout = Layout::widest(tree, LEAST / inner, MOST);
     let rows = layout.depth.min(ROWS);
     let kinds = match picture.changes {
         Some(_) => WorkKinds::default(),
@@ -177,19 +177,6 @@ fn forms(name: &str, picture: &Picture<'_>) -> Vec<String> {
     forms
 }
 
-/// Lays out at most [`MOST`] frames, the widest ones.
-fn widest(tree: &CallTree, least: f64) -> Layout {
-    let layout = Layout::of(tree, least);
-    if layout.places.len() <= MOST {
-        return layout;
-    }
-    let mut widths: Vec<f64> = layout.places.iter().map(|place| place.width).collect();
-    widths.sort_by(|a, b| b.total_cmp(a));
-    // Frames as wide as the first that has no place have none either.
-    let least = widths.get(MOST).copied().unwrap_or(least);
-    Layout::of(tree, least.next_up())
-}
-
 /// Draws, right of the callees that are wide enough, one box for the others of each caller.
 fn narrower(out: &mut String, tree: &CallTree, layout: &Layout, rows: u32, y: impl Fn(u32) -> u32) {
     let inner = WIDTH - 2.0 * MARGIN;
@@ -218,6 +205,19 @@ fn narrower(out: &mut String, tree: &CallTree, layout: &Layout, rows: u32, y: im
             left.2 = left.2.saturating_add(node.total);
         }
     }
+    // Of a thinned tree: what callers came to in nodes that are not there.
+    let mut more: HashMap<Option<u32>, i64> = HashMap::new();
+    if !tree.rest.is_empty() {
+        for place in &layout.places {
+            if let (Some(cut @ 1..), Some(left)) = (
+                missing_of(tree, place.node),
+                rest.get_mut(&Some(place.node)),
+            ) {
+                left.2 = left.2.saturating_add(cut);
+                more.insert(Some(place.node), cut);
+            }
+        }
+    }
     let widths: HashMap<u32, f64> = layout
         .places
         .iter()
@@ -225,7 +225,7 @@ fn narrower(out: &mut String, tree: &CallTree, layout: &Layout, rows: u32, y: im
         .collect();
     let mut boxes: Vec<_> = rest
         .into_iter()
-        .filter(|(_, (_, count, _))| *count > 0)
+        .filter(|(_, (_, _, total))| *total > 0)
         .collect();
     boxes.sort_by_key(|&(parent, _)| parent);
     for (parent, (x, count, total)) in boxes {
@@ -242,9 +242,13 @@ fn narrower(out: &mut String, tree: &CallTree, layout: &Layout, rows: u32, y: im
             continue;
         }
         let frames = if count == 1 { "frame" } else { "frames" };
+        let told = match (count, more.contains_key(&parent)) {
+            (0, _) => String::new(),
+            (_, true) => format!("more than {} ", grouped(count)),
+            (_, false) => format!("{} ", grouped(count)),
+        };
         let text = format!(
-            "{} narrower {frames}, {}",
-            grouped(count),
+            "{told}narrower {frames}, {}",
             amount(&tree.measure.unit, total)
         );
         let y = y(depth + 1);
@@ -264,6 +268,15 @@ fn narrower(out: &mut String, tree: &CallTree, layout: &Layout, rows: u32, y: im
         }
         out.push_str("</g>\n");
     }
+}
+
+/// Returns what a node came to besides its own value and the nodes below it.
+fn missing_of(tree: &CallTree, number: u32) -> Option<i64> {
+    let node = tree.nodes.get(number as usize)?;
+    let below = tree.children(number);
+    let below = below.filter_map(|child| Some(tree.nodes.get(child as usize)?.total));
+    let known = below.fold(node.own, i64::saturating_add);
+    Some(node.total.saturating_sub(known))
 }
 
 /// Characters that a frame has room for.

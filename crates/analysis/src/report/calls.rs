@@ -108,6 +108,7 @@ impl Sink for CallCollector {
         Asks {
             wants: Wants::Calls,
             derived_samples: false,
+            timeless_stacks: false,
             ..Asks::default()
         }
     }

@@ -184,6 +184,7 @@ impl Sink for Collector {
     fn asks(&self) -> Asks {
         Asks {
             derived_samples: false,
+            timeless_stacks: false,
             ..Asks::default()
         }
     }

@@ -353,22 +353,8 @@ fn provenance(out: &mut String, report: &Report<'_>) {
 
 /// Says what is in no frame of the graph.
 fn left_out(out: &mut String, report: &Report<'_>) {
-    for tree in report.trees.iter().filter(|tree| !tree.rest.is_empty()) {
-        let own = tree
-            .rest
-            .iter()
-            .fold(0, |sum: i64, row| sum.saturating_add(row.own));
-        let count = tree
-            .rest
-            .iter()
-            .fold(0, |sum: u64, row| sum.saturating_add(row.count));
-        let text = format!(
-            "{} in the narrowest frames, {} by themselves, have no frame of their own here: their callers are as wide \
-             as they were, and the tables of functions count them.",
-            sections::things(count, "call", "calls"),
-            amount(&tree.measure.unit, own),
-        );
-        paragraph(out, &text);
+    for said in report.trees.iter().filter_map(flame::left_out) {
+        paragraph(out, &format!("{said}."));
     }
 }
 

@@ -223,6 +223,7 @@ impl Stage for Choose<'_> {
             wants,
             // Samples are chosen by their stacks.
             stacks: asks.stacks || self.chosen.is_some(),
+            timeless_stacks: asks.timeless_stacks || self.chosen.is_some(),
             ..asks
         }
     }

@@ -50,6 +50,7 @@ impl Stage for Extent {
             sampled_events: false,
             derived_samples: false,
             stacks: true,
+            timeless_stacks: false,
             checks_values: false,
             unused: false,
             amounts_only: false,

@@ -50,6 +50,7 @@ impl Stage for Sift<'_> {
         Asks {
             // What is chosen by its functions has them.
             stacks: asks.stacks || !self.events.is_empty(),
+            timeless_stacks: asks.timeless_stacks || !self.events.is_empty(),
             ..asks
         }
     }

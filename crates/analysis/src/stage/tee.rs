@@ -56,6 +56,7 @@ fn either(one: Asks, other: Asks) -> Asks {
         sampled_events: one.sampled_events || other.sampled_events,
         derived_samples: one.derived_samples || other.derived_samples,
         stacks: one.stacks || other.stacks,
+        timeless_stacks: one.timeless_stacks || other.timeless_stacks,
         checks_values: one.checks_values || other.checks_values,
         unused: one.unused || other.unused,
         amounts_only: one.amounts_only && other.amounts_only,

@@ -310,6 +310,7 @@ impl Sink for Collector {
             wants: Wants::Spans,
             sampled_events: false,
             derived_samples: false,
+            timeless_stacks: false,
             ..Asks::default()
         }
     }

@@ -165,6 +165,26 @@ impl<'a> Code<'a> {
         stack
     }
 
+    /// Notes what is wrong with the locations of a sample.
+    pub(super) fn check_path(
+        &mut self,
+        location_ids: &[u64],
+        offset: u64,
+        strings: &mut ProfileStrings<'a>,
+        model: &mut Tables,
+        tally: &mut CountedNotes,
+    ) {
+        let (location_ids, _) = self.within_depth(location_ids, offset, tally);
+        for &id in location_ids.iter().rev() {
+            match self.location(id) {
+                UNKNOWN => unknown_location(id, offset, tally),
+                location => {
+                    self.frames_of(location, strings, model, tally);
+                }
+            }
+        }
+    }
+
     /// Adds the locations of a sample to `path`, the innermost first; what runs there when they come for the first time.
     pub(super) fn path(
         &mut self,

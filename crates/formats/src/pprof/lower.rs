@@ -52,7 +52,8 @@ fn profile(
     drop(pull);
     // Paths have no labels, by which samples of the base of a difference are known.
     let stacks = sink.asks().stacks || columns.strings.contains(b"pprof::base");
-    let mut lowering = Lowering::new(&columns, model, limits, stacks);
+    let timeless = sink.asks().timeless_stacks;
+    let mut lowering = Lowering::new(&columns, model, limits, (stacks, timeless));
     if sink.define(lowering.model.take_definitions()).is_break() {
         return Ok(false);
     }
@@ -96,6 +97,8 @@ struct Lowering<'a> {
     plain: bool,
     /// Stacks go to the stack table.
     stacks: bool,
+    /// Those of samples without a time, too.
+    timeless_stacks: bool,
     n_values: usize,
 }
 
@@ -173,7 +176,12 @@ impl<'a> ProfileStrings<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    fn new(columns: &'a Columns, model: &'a mut Tables, limits: &'a Limits, stacks: bool) -> Self {
+    fn new(
+        columns: &'a Columns,
+        model: &'a mut Tables,
+        limits: &'a Limits,
+        (stacks, timeless_stacks): (bool, bool),
+    ) -> Self {
         let mut tally = CountedNotes::default();
         let mut strings = ProfileStrings::new(columns, !stacks);
         let mut factors = Vec::new();
@@ -196,6 +204,7 @@ impl<'a> Lowering<'a> {
             profile,
             plain: factors.iter().all(|&factor| factor == 1),
             stacks,
+            timeless_stacks,
             n_values: factors.len(),
             factors,
         }
@@ -248,15 +257,27 @@ impl<'a> Lowering<'a> {
                 paths.push(values);
                 continue;
             }
-            let stack = self.code.stack(
-                sample.location_id,
-                offset,
-                &mut self.strings,
-                self.model,
-                &mut self.tally,
-            );
+            let of_stack = match self.timeless_stacks || labels.time.is_some() {
+                true => self.code.stack(
+                    sample.location_id,
+                    offset,
+                    &mut self.strings,
+                    self.model,
+                    &mut self.tally,
+                ),
+                false => {
+                    self.code.check_path(
+                        sample.location_id,
+                        offset,
+                        &mut self.strings,
+                        self.model,
+                        &mut self.tally,
+                    );
+                    None
+                }
+            };
             batch.push(&SampleRow {
-                stack,
+                stack: of_stack,
                 values,
                 time: labels.time,
                 track: labels.track,

@@ -279,6 +279,7 @@ impl Sink for OverTimeCollector {
             wants: Wants::Spans,
             sampled_events: false,
             derived_samples: false,
+            timeless_stacks: false,
             ..Asks::default()
         }
     }

@@ -398,6 +398,7 @@ impl Stage for Learning<'_> {
             sampled_events: true,
             derived_samples: true,
             stacks: true,
+            timeless_stacks: true,
             checks_values: false,
             unused: false,
             amounts_only: false,
