@@ -88,6 +88,9 @@ impl<N> ListedCalls<N> {
 }
 
 impl<N> CallList<N> {
+    /// Calls that are added to a full list before it is sorted again.
+    const MOST_NEW: usize = 64;
+
     /// An empty list in the order of a query, with its limit.
     #[must_use]
     pub fn new(query: &CallQuery) -> Self {
@@ -107,11 +110,15 @@ impl<N> CallList<N> {
     /// `query` has the order and the limit of the list.
     #[must_use]
     pub fn table(&mut self, query: &CallQuery) -> CallTable {
+        // Sorting for every recording would move the whole list for each of thousands; what a few more calls would leave out is
+        // left out by the next sorting.
         let is_full = self.rows.len() >= self.most;
-        if is_full {
+        let n_new = self.rows.len() - self.n_sorted;
+        if is_full && (self.n_sorted < self.most || n_new > Self::MOST_NEW.max(self.most / 8)) {
             self.cut();
         }
-        let last = self.rows.last().filter(|_| is_full);
+        let last = self.most.checked_sub(1).filter(|_| is_full);
+        let last = last.and_then(|last| self.rows.get(last));
         CallTable::new(query.clone()).before(last.map(|row| row.key.clone()))
     }
 
