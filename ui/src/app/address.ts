@@ -27,6 +27,11 @@ export class Address {
     return text ? `${page}?${text}` : page;
   }
 
+  /** As `with`, with what parts of the same page remember behind `#`. */
+  here(changes: Record<string, string>): string {
+    return this.with(changes) + location.hash;
+  }
+
   /** The part of it that the API reads. */
   asked(names: readonly string[], more: Record<string, string> = {}): string {
     const asked = new URLSearchParams();

@@ -306,11 +306,12 @@ function Tab(props: {
       return (
         <TreeTable
           key={view}
+          id={view}
           root={tree}
           least={props.least / 100}
           words={words}
           selected={address.of("fn")}
-          select={(name) => go(address.with({ fn: name }))}
+          select={(name) => go(address.here({ fn: name }))}
           what={say(view === "up" ? "own" : "total")}
         />
       );
@@ -328,7 +329,7 @@ export function CallPage({ address }: { address: Address }): JSX.Element {
   const [copied, setCopied] = useState(false);
   const span = address.of("span");
   const chosen = span ? detail?.spans.find(({ index }) => String(index) === span) : undefined;
-  const choose = ({ index }: Span) => go(address.with({ span: String(index) }), Boolean(chosen));
+  const choose = ({ index }: Span) => go(address.here({ span: String(index) }), Boolean(chosen));
   const view = TABS.some(([name]) => name === address.of("view")) ? address.of("view") : "tree";
   const least = Number(address.of("hide") || 0.1);
   const words = address.of("find");
@@ -349,7 +350,7 @@ export function CallPage({ address }: { address: Address }): JSX.Element {
     const to = event.key === "Home" ? tabs[0] : event.key === "End" ? tabs.at(-1) : by ? tabs[at + by] : undefined;
     if (!to) return;
     event.preventDefault();
-    go(address.with({ view: to[0] === "tree" ? "" : to[0] }));
+    go(address.here({ view: to[0] === "tree" ? "" : to[0] }));
     requestAnimationFrame(() => document.querySelector<HTMLElement>("[role=tab][aria-selected=true]")?.focus());
   };
   const deeper = detail?.spans.some(({ depth, below }) => depth === DEEPEST && below > 0);
@@ -405,7 +406,7 @@ export function CallPage({ address }: { address: Address }): JSX.Element {
                     aria-selected={view === name}
                     aria-controls="tab"
                     tabIndex={view === name ? 0 : -1}
-                    onClick={() => go(address.with({ view: name === "tree" ? "" : name }))}
+                    onClick={() => go(address.here({ view: name === "tree" ? "" : name }))}
                   >
                     {say(text)} {number !== undefined && <small>{grouped(number)}</small>}
                   </button>
@@ -419,7 +420,7 @@ export function CallPage({ address }: { address: Address }): JSX.Element {
                   value={words}
                   placeholder={say("call.find")}
                   aria-label={say("call.find.label")}
-                  onInput={(event) => go(address.with({ find: event.currentTarget.value }), true)}
+                  onInput={(event) => go(address.here({ find: event.currentTarget.value }), true)}
                 />
               </label>
             )}
@@ -429,7 +430,7 @@ export function CallPage({ address }: { address: Address }): JSX.Element {
                 <select
                   value={String(least)}
                   onChange={(event) =>
-                    go(address.with({ hide: event.currentTarget.value === "0.1" ? "" : event.currentTarget.value }))
+                    go(address.here({ hide: event.currentTarget.value === "0.1" ? "" : event.currentTarget.value }))
                   }
                 >
                   {LEAST.map((value) => (

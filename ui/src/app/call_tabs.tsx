@@ -66,8 +66,8 @@ export function Hotspots(props: { detail: CallDetail; words: string; address: Ad
                 key={one.name}
                 tabIndex={0}
                 aria-selected={address.of("fn") === one.name}
-                onClick={() => go(address.with({ fn: one.name }))}
-                onKeyDown={(event) => event.key === "Enter" && go(address.with({ fn: one.name }))}
+                onClick={() => go(address.here({ fn: one.name }))}
+                onKeyDown={(event) => event.key === "Enter" && go(address.here({ fn: one.name }))}
               >
                 <td class="ell">
                   <Name name={one.name} />
@@ -121,7 +121,7 @@ function Flows(props: {
               </td>
               <td class="x">
                 {one.name ? (
-                  <button type="button" onClick={() => go(props.address.with({ fn: one.name }))}>
+                  <button type="button" onClick={() => go(props.address.here({ fn: one.name }))}>
                     <Name name={one.name} />
                   </button>
                 ) : (
@@ -153,7 +153,7 @@ export function Around({ detail, name, address }: { detail: CallDetail; name: st
           type="button"
           class="btn icon"
           aria-label={say("around.close")}
-          onClick={() => go(address.with({ fn: "" }))}
+          onClick={() => go(address.here({ fn: "" }))}
         >
           <Icon name="close" />
         </button>
@@ -297,7 +297,7 @@ export function CriticalPath({ detail, address }: { detail: CallDetail; address:
       </thead>
       <tbody>
         {steps.slice(0, MOST).map(({ span, ns }) => (
-          <tr key={span.index} onClick={() => go(address.with({ fn: span.function }))}>
+          <tr key={span.index} onClick={() => go(address.here({ fn: span.function }))}>
             <td class="n dim">{offset(span.offset_ns)}</td>
             <td class="ell" style={{ paddingLeft: `${8 + Math.min(span.depth, 30) * 8}px` }}>
               <Name name={span.function} />

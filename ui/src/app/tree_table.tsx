@@ -1,6 +1,7 @@
 /* A tree as a table: rows that open, with what is small counted in a row of its own. */
 import type { JSX } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Address } from "../shared/address";
 import { amount, grouped, percent } from "../shared/amount";
 import { Name } from "./call_pane";
 import type { TreeNode } from "./call_tree";
@@ -33,6 +34,38 @@ function along(root: TreeNode): Set<string> {
     path = child(path, next);
     open.add(path);
     node = next;
+  }
+  return open;
+}
+
+/** What the address remembers of rows that are open, depth and place among the rows around them; of none a word. */
+function written(root: TreeNode, open: ReadonlySet<string>): string {
+  const rows: string[] = [];
+  const add = (node: TreeNode, path: string, depth: number) => {
+    for (const [at, one] of node.children.entries()) {
+      const below = child(path, one);
+      if (!open.has(below)) continue;
+      rows.push(`${depth}-${at}`);
+      add(one, below, depth + 1);
+    }
+  };
+  add(root, "", 0);
+  return rows.join(".") || "none";
+}
+
+/** The paths that an address has open; what is not there is passed over. */
+function remembered(root: TreeNode, text: string): Set<string> {
+  const open = new Set<string>();
+  const around = [{ node: root, path: "" }];
+  for (const row of text.split(".")) {
+    const [depth = -1, at = -1] = row.split("-").map(Number);
+    const parent = around[depth];
+    const node = parent?.node.children[at];
+    if (!parent || !node) continue;
+    const path = child(parent.path, node);
+    open.add(path);
+    around.length = depth + 1;
+    around.push({ node, path });
   }
   return open;
 }
@@ -78,9 +111,27 @@ export function TreeTable(props: {
   select: (name: string) => void;
   /** What the first column of numbers is: the total, or own time. */
   what: string;
+  /** What the address knows the tree by. */
+  id: string;
 }): JSX.Element {
   const { root } = props;
-  const [open, setOpen] = useState(() => along(root));
+  const place = useMemo(() => new Address(props.id), [props.id]);
+  const recalled = () => {
+    const text = place.get("open");
+    return text === null ? along(root) : remembered(root, text);
+  };
+  const [open, setOpened] = useState(recalled);
+  useEffect(() => {
+    const recall = () => setOpened(recalled());
+    addEventListener("popstate", recall);
+    return () => removeEventListener("popstate", recall);
+  }, [root, place]);
+  const setOpen = (next: Set<string>) => {
+    setOpened(next);
+    // Rows are opened many at a time: going back leads to the page before.
+    const text = written(root, next);
+    place.set({ open: text === written(root, along(root)) ? null : text }, true);
+  };
   const rows = useMemo(
     () => rowsOf(root, open, root.total * props.least, props.words.trim().toLowerCase()),
     [root, open, props.least, props.words],

@@ -49,6 +49,7 @@ export class FlameGraph {
   /** The function beside the graph. */
   private chosen = -1;
   private remembering = 0;
+  private isRecalling = false;
   private listing = 0;
 
   constructor(
@@ -147,11 +148,20 @@ export class FlameGraph {
   }
 
   remember(typed = false): void {
+    if (this.isRecalling) return;
     clearTimeout(this.remembering);
     this.address.set({ ...this.model.state(), val: this.numberOf(this.value) }, typed);
   }
 
+  /** Shows what the address says. It stays as it is: a step of the history that is written here would take away those to go forward to. */
   recall(): void {
+    clearTimeout(this.remembering);
+    this.isRecalling = true;
+    this.showRemembered();
+    this.isRecalling = false;
+  }
+
+  private showRemembered(): void {
     const { address, first } = this;
     const wanted = Number(address.get("val") ?? first);
     this.turnTo(this.values[wanted] ? wanted : first);

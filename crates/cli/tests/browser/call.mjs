@@ -88,6 +88,43 @@ await serve(async ({ cdt, origin, data }) => {
     }
     await accessible(page, 'Tree');
 
+    // Which rows are open is in the address: of all of them, and of one that was closed again.
+    const openRows = () => page.$$eval('.tree tbody tr', (rows) => rows.map((row) => `${row.getAttribute('aria-level')} ${row.getAttribute('aria-expanded')} ${row.textContent}`));
+    const again = async (before) => {
+      await page.waitForFunction((n) => document.querySelectorAll('.tree tbody tr').length === n, before.length);
+      assert.deepEqual(await openRows(), before);
+    };
+    const everything = await openRows();
+    const address = page.url();
+    await page.reload();
+    await again(everything);
+    const inner = page.locator('.tree tbody tr[aria-expanded=true]').nth(2);
+    await inner.locator('.tw').click();
+    const fewer = await openRows();
+    assert.ok(fewer.length < everything.length);
+    await page.reload();
+    await again(fewer);
+    // They stay with a function that is pressed, and with another tab.
+    await page.locator('.tree tbody tr').last().click();
+    await page.waitForURL(/fn=/);
+    await page.reload();
+    await again(fewer);
+    await page.getByRole('tab', { name: 'Hotspots' }).click();
+    await page.goBack();
+    await again(fewer);
+    await page.goBack();
+    await page.waitForURL((url) => !url.search.includes('fn='));
+    await again(fewer);
+    // None is open: that is no default either.
+    await page.locator('.tree tbody tr[aria-expanded=true] .tw').first().click();
+    const none = await openRows();
+    await page.reload();
+    await again(none);
+    await page.goto(page_of(most, '?hide=0#tree.open=9-9.x.0-0.5-1.-1--1.1e9-0'));
+    await page.locator('.tree tbody tr').first().waitFor();
+    await page.goto(address);
+    await again(everything);
+
     // Callers and callees of a function that is pressed.
     const list = spans.find(({ category }) => category === 'orm').function.split('.').at(-1);
     await page.locator('.tree tbody tr', { hasText: list }).first().click();

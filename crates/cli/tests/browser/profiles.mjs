@@ -206,6 +206,20 @@ await serve(async ({ cdt, origin, data }) => {
     await page.waitForURL((url) => !url.search.includes('q='));
     await drawn(zoomed);
     assert.equal(await hash(), address);
+    // Forward leads to the filter again, and back to what was zoomed.
+    await page.goForward();
+    await page.waitForURL(/q=/);
+    await page.locator('.left').waitFor();
+    await here();
+    await page.goBack();
+    await page.waitForURL((url) => !url.search.includes('q='));
+    await drawn(zoomed);
+    await page.goForward();
+    await page.waitForURL(/q=/);
+    await page.goBack();
+    await page.waitForURL((url) => !url.search.includes('q='));
+    await drawn(zoomed);
+    assert.equal(await hash(), address);
     // Both sides of a comparison, and what is seen of it.
     await page.goto(`${origin}/profiles?svc=shop&view=compare&base=1-3`);
     await here();
