@@ -101,7 +101,7 @@ fn index(
             sampled.push(document);
         }
     }
-    index_profiles(folder, (id, manifest), &sampled, common)?;
+    index_profiles(folder, (id, manifest), (input, &all), &sampled, common)?;
     Ok(writer.finish()?)
 }
 
@@ -109,6 +109,7 @@ fn index(
 fn index_profiles(
     folder: &DataFolder,
     (id, manifest): (CaptureId, ContentHash),
+    (input, parts): (&Input, &[usize]),
     sampled: &[&Document<'_>],
     common: &Common,
 ) -> anyhow::Result<()> {
@@ -119,6 +120,11 @@ fn index_profiles(
         manifest,
     };
     let mut writer = ProfileIndexWriter::new(folder, id, sealed.read_with(schema.as_deref()));
+    if common.input_format.is_none()
+        && let Some(parts) = input.recognised(parts)
+    {
+        writer.recognised(parts);
+    }
     for document in sampled {
         let parts = document.parts().iter().map(|part| part.name.clone());
         let mut sink = writer.recording(parts.collect());

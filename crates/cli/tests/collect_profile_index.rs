@@ -161,37 +161,32 @@ fn a_page_needs_the_indexes_alone() {
         let bytes = traceloom_samples::bytes("jfr", seed, 600_000);
         push(&collector, scratch, &format!("{seed}.jfr"), "shop", &bytes);
     }
+    // What is compressed, once and twice, is known by what is inside.
+    let pprof = traceloom_samples::bytes("pprof", 4, 60_000);
+    let folded = gzip(&gzip(&traceloom_samples::bytes("folded", 5, 60_000)));
+    for (name, bytes) in [("cpu.pb.gz", gzip(&pprof)), ("stacks.gz", folded)] {
+        push(&collector, scratch, name, "shop", &bytes);
+    }
     eventually(|| {
         let rows = captures(&data);
-        (rows.len() == 3 && rows.iter().all(|row| row["facts"].is_object())).then_some(())
+        (rows.len() == 5 && rows.iter().all(|row| row["facts"].is_object())).then_some(())
     });
     let args = ["flame", "--html", "-o", "-", text(&data)];
     let page = answer(&args);
     assert_eq!(page.0, Some(0), "{}", page.2);
-    // Of each capture its beginning is read, by which its format is known: chunks behind it may be gone.
-    let mut away = 0;
     for chunk in fs::read_dir(data.join("chunks")).expect("chunks") {
-        let path = chunk.expect("a chunk").path();
-        let beginning = zstd_beginning(&path);
-        if !beginning.starts_with(b"FLR\0") {
-            fs::write(&path, b"gone").expect("a chunk");
-            away += 1;
-        }
+        fs::write(chunk.expect("a chunk").path(), b"gone").expect("a chunk");
     }
-    assert!(away >= 3, "{away}");
     assert_eq!(answer(&args), page);
     fs::remove_dir_all(data.join("profiles")).expect("indexes");
     assert_ne!(answer(&args), page);
 }
 
-/// Returns the first decoded bytes of a chunk.
-fn zstd_beginning(path: &Path) -> Vec<u8> {
-    use std::io::Read as _;
-    let file = fs::File::open(path).expect("a chunk");
-    let mut first = vec![0; 4];
-    let mut decoder = zstd::Decoder::new(file).expect("a frame");
-    decoder.read_exact(&mut first).expect("bytes");
-    first
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    use std::io::Write as _;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).expect("bytes in memory");
+    encoder.finish().expect("bytes in memory")
 }
 
 #[test]

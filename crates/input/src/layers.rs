@@ -36,6 +36,19 @@ impl Wrapper {
         }
     }
 
+    /// Returns the wrapper of a name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        const ALL: [Wrapper; 6] = [
+            Wrapper::Gzip,
+            Wrapper::Zlib,
+            Wrapper::Zstd,
+            Wrapper::Lz4,
+            Wrapper::Zip,
+            Wrapper::Tar,
+        ];
+        ALL.into_iter().find(|wrapper| wrapper.name() == name)
+    }
+
     /// Recognises a wrapper by the first bytes of what it wraps. Zlib has no magic number: its two header
     /// bytes must be among those that zlib writes and a first block must decompress.
     pub(crate) fn detect(head: &[u8]) -> Option<Self> {

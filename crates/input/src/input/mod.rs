@@ -401,7 +401,7 @@ fn recognise(
         };
         Ok::<_, Error>(detect(&probe))
     };
-    let detected = match forced {
+    let detected = match forced.or(stored.format) {
         Some(format) => Ok((format, false)),
         None => {
             let [first, more @ ..] = PROBED;

@@ -1,19 +1,21 @@
 //! What a path holds, as named bytes: files of a folder, members of archives, captures of a collector.
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use traceloom_formats::damage;
+use traceloom_formats::{FORMATS, Format, damage};
+use traceloom_model::Note;
 
 use crate::captures::posts::PostId;
-use crate::captures::profile_index::SealedAt;
+use crate::captures::profile_index::{ProfileIndex, RecognisedPart, SealedAt};
 use crate::captures::{CaptureId, ChosenCaptures};
 use crate::intake::Intake;
 use crate::spool::Spool;
 use crate::store::{Store, StoredBytes, piece_starts};
 use crate::{Error, Progress, Wrapper, archive, captures, streams, walk};
 
-use super::OpenOptions;
+use super::{Input, OpenOptions};
 
 /// Named bytes, before any format looks at them.
 pub(super) type Named = Vec<(String, StoredBytes)>;
@@ -87,6 +89,16 @@ fn captured_parts(
     let mut parts = Vec::new();
     for capture in captures.list {
         let mut notes = capture.notes();
+        let is_whole = chosen.is_none_or(|chosen| chosen.posts(capture.id).is_none());
+        let manifest = capture.manifest.filter(|_| capture.is_sealed && is_whole);
+        let sealed = manifest.map(|manifest| {
+            Arc::new(SealedAt {
+                folder: folder.clone(),
+                id: capture.id,
+                manifest,
+            })
+        });
+        let known = sealed.as_deref().map(KnownParts::of).unwrap_or_default();
         let has_files = capture.protocol.is_some_and(captures::posts::are_files);
         let first = parts.len();
         for part in capture.parts {
@@ -105,6 +117,17 @@ fn captured_parts(
                 stored.opening.clone_from(&notes);
                 stored
             };
+            let plain_name = match has_files {
+                true => Wrapper::strip_suffix(&name),
+                false => &name,
+            };
+            if let Some((format, wrappers)) = known.0.get(plain_name) {
+                let mut stored = stored();
+                stored.format = Some(*format);
+                stored.wrappers.clone_from(wrappers);
+                parts.push((plain_name.to_owned(), stored));
+                continue;
+            }
             match has_files {
                 // A file as it was: compression and archives are opened as those of any other file.
                 true => {
@@ -114,15 +137,6 @@ fn captured_parts(
                 false => parts.push((name, stored())),
             }
         }
-        let is_whole = chosen.is_none_or(|chosen| chosen.posts(capture.id).is_none());
-        let manifest = capture.manifest.filter(|_| capture.is_sealed && is_whole);
-        let sealed = manifest.map(|manifest| {
-            Arc::new(SealedAt {
-                folder: folder.clone(),
-                id: capture.id,
-                manifest,
-            })
-        });
         let sender = Arc::new(capture.identity);
         for (_, stored) in parts.iter_mut().skip(first) {
             stored.sender = Some(sender.clone());
@@ -130,6 +144,56 @@ fn captured_parts(
         }
     }
     Ok(parts)
+}
+
+/// Formats and compression of the parts of a capture by their names, as far as they are known from its index.
+#[derive(Default)]
+struct KnownParts(HashMap<String, (&'static Format, Vec<Wrapper>)>);
+
+impl KnownParts {
+    fn of(sealed: &SealedAt) -> Self {
+        let index = ProfileIndex::open(&sealed.folder, sealed.id, sealed.manifest);
+        let parts = index.as_ref().map_or(&[][..], ProfileIndex::parts);
+        let known = parts.iter().map(|part| {
+            let format = FORMATS.iter().find(|format| format.name == part.format)?;
+            let wrappers = part.wrappers.iter().map(|name| Wrapper::named(name));
+            let wrappers = wrappers.collect::<Option<Vec<_>>>()?;
+            Some((part.name.clone(), (*format, wrappers)))
+        });
+        Self(known.collect::<Option<_>>().unwrap_or_default())
+    }
+}
+
+/// Returns true for notes that say something of a capture, whatever its parts are.
+fn is_of_capture(note: &Note) -> bool {
+    matches!(note.kind, "not_understood" | "capture_open")
+}
+
+impl Input {
+    /// Returns what the parts of a capture were recognised as, for its index. None where one of them could be something else another
+    /// time: an archive or its member, what no format knows, a guess.
+    #[must_use]
+    pub fn recognised(&self, parts: &[usize]) -> Option<Vec<RecognisedPart>> {
+        let mut names = HashSet::new();
+        let mut found = Vec::new();
+        for part in parts.iter().map(|&at| self.parts.get(at)) {
+            let part = part?;
+            // Those inside of another part are found in it.
+            if part.inside.is_some() {
+                continue;
+            }
+            let wrappers = part.wrappers();
+            let is_sure = part.stored.opening.iter().all(is_of_capture)
+                && !wrappers.iter().any(|wrapper| wrapper.is_archive())
+                && names.insert(part.part.name.as_str());
+            found.push(RecognisedPart {
+                name: part.part.name.clone(),
+                format: part.part.format.filter(|_| is_sure)?.name.to_owned(),
+                wrappers: wrappers.iter().map(|one| one.name().to_owned()).collect(),
+            });
+        }
+        Some(found)
+    }
 }
 
 /// Leaves the posts of a capture that are meant, where it is not meant as a whole.

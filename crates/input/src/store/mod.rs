@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use traceloom_formats::protocol::Identity;
-use traceloom_formats::{Pull, SlicePull, damage, info};
+use traceloom_formats::{Format, Pull, SlicePull, damage, info};
 use traceloom_model::Note;
 use traceloom_model::bounds::subslice;
 
@@ -49,6 +49,8 @@ pub(crate) struct StoredBytes {
     pub(crate) sender: Option<Arc<Identity>>,
     /// The sealed capture that it is of.
     pub(crate) sealed: Option<Arc<SealedAt>>,
+    /// What it was recognised as when it was opened before.
+    pub(crate) format: Option<&'static Format>,
     /// What all parts of the input may take together.
     pub(crate) intake: Arc<Intake>,
     reached: ProgressMark,
@@ -68,6 +70,7 @@ impl StoredBytes {
             opening: Vec::new(),
             sender: None,
             sealed: None,
+            format: None,
             intake: Arc::default(),
             reached: ProgressMark::default(),
             decoded: OnceLock::new(),

@@ -4,6 +4,8 @@
 //! threads and times, with what these refer to. Labels and events are not in it. Replaying it takes a fraction of the time in which the
 //! capture is decoded, and gives a view the same batches.
 //!
+//! It has the formats of the parts, too, because finding one means decompressing the beginning of a part and asking every format about it.
+//!
 //! An index is made when a capture is decoded for the catalog, and belongs to one manifest: where it is missing, damaged or of another
 //! manifest, the capture is decoded instead. No index is needed for anything. `CAPTURES.md` has the bytes.
 
@@ -24,9 +26,11 @@ pub use write::{ProfileIndexWriter, RecordingProfiler, tidy_profile_indexes};
 /// Larger recordings have no index.
 const FORMAT: IndexFormat = IndexFormat {
     magic: b"traceprf",
-    version: 1,
+    version: 2,
     largest: 32 << 20,
 };
+/// The version of this program.
+const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 /// Notes of a recording: one with more has no index.
 const MOST_NOTES: usize = 1000;
 
@@ -50,6 +54,27 @@ impl SealedAt {
             Some(schema) => ContentHash::of(&[&self.manifest.0, schema].concat()),
         }
     }
+}
+
+/// What a part of a capture was recognised as, so that opening it again need not look at its beginning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecognisedPart {
+    /// Its name, without the suffix of its compression.
+    pub(crate) name: String,
+    /// The name of its format.
+    pub(crate) format: String,
+    /// The names of the compression around it, outermost first.
+    pub(crate) wrappers: Vec<String>,
+}
+
+/// The directory of an index.
+#[derive(Debug, Default)]
+struct ProfileDirectory {
+    /// The version of the program that wrote it: another one may recognise other formats.
+    program: String,
+    /// The parts, where all of them could be recognised for good.
+    parts: Vec<RecognisedPart>,
+    recordings: Vec<IndexedProfiles>,
 }
 
 /// A recording in an index of profiles.
@@ -92,6 +117,8 @@ impl IndexedNote {
 }
 
 stored_rows! {
+    RecognisedPart { name, format, wrappers };
+    ProfileDirectory { program, parts, recordings };
     IndexedNote { is_damage, offset, count, text };
     IndexedProfiles { parts, order, clock, times, has_more, notes, offset, n_stored, n_decoded, checksum };
 }

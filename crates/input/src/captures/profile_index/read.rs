@@ -7,7 +7,7 @@ use traceloom_model::{Clock, Note, Sink};
 
 use super::super::call_index::fields::{Stored, StoredFields};
 use super::fields::{IndexedBatch, take_batches};
-use super::{FORMAT, IndexedProfiles};
+use super::{FORMAT, IndexedProfiles, PROGRAM, ProfileDirectory, RecognisedPart};
 use crate::captures::index_file::checksum;
 use crate::captures::{CaptureId, ContentHash, DataFolder};
 
@@ -15,7 +15,7 @@ use crate::captures::{CaptureId, ContentHash, DataFolder};
 #[derive(Debug)]
 pub struct ProfileIndex {
     file: File,
-    recordings: Vec<IndexedProfiles>,
+    directory: ProfileDirectory,
 }
 
 impl ProfileIndex {
@@ -24,8 +24,16 @@ impl ProfileIndex {
     pub fn open(folder: &DataFolder, id: CaptureId, of: ContentHash) -> Option<Self> {
         let file = File::open(folder.profile_index(id)).ok()?;
         let (directory, _) = FORMAT.directory(&file, of)?;
-        let recordings = Vec::take(&mut StoredFields::new(&directory))?;
-        Some(Self { file, recordings })
+        let directory = ProfileDirectory::take(&mut StoredFields::new(&directory))?;
+        Some(Self { file, directory })
+    }
+
+    /// Returns what this program recognised the parts of the capture as; nothing where some are not known.
+    pub(crate) fn parts(&self) -> &[RecognisedPart] {
+        match self.directory.program == PROGRAM {
+            true => &self.directory.parts,
+            false => &[],
+        }
     }
 
     /// Returns the recording of these parts.
@@ -35,7 +43,7 @@ impl ProfileIndex {
         parts: impl Iterator<Item = &'n str> + Clone,
     ) -> Option<&IndexedProfiles> {
         let is_of = |one: &&IndexedProfiles| one.parts.iter().eq(parts.clone());
-        self.recordings.iter().find(is_of)
+        self.directory.recordings.iter().find(is_of)
     }
 
     /// Reads what the index has of a recording; `None` where it is damaged.

@@ -13,7 +13,9 @@ use traceloom_model::{
 
 use super::super::call_index::fields::Stored;
 use super::fields::{each_name, kept, put_definitions, put_samples};
-use super::{FORMAT, IndexedNote, IndexedProfiles, MOST_NOTES};
+use super::{
+    FORMAT, IndexedNote, IndexedProfiles, MOST_NOTES, PROGRAM, ProfileDirectory, RecognisedPart,
+};
 use crate::captures::call_index::{remove, tidy};
 use crate::captures::index_file::checksum;
 use crate::captures::{CaptureId, ContentHash, DataFolder};
@@ -29,7 +31,7 @@ pub struct ProfileIndexWriter {
     of: ContentHash,
     /// The file so far.
     bytes: Vec<u8>,
-    recordings: Vec<IndexedProfiles>,
+    directory: ProfileDirectory,
 }
 
 impl ProfileIndexWriter {
@@ -46,8 +48,16 @@ impl ProfileIndexWriter {
             path: folder.profile_index(id),
             of,
             bytes,
-            recordings: Vec::new(),
+            directory: ProfileDirectory {
+                program: PROGRAM.to_owned(),
+                ..ProfileDirectory::default()
+            },
         }
+    }
+
+    /// Keeps what all parts of the capture were recognised as.
+    pub fn recognised(&mut self, parts: Vec<RecognisedPart>) {
+        self.directory.parts = parts;
     }
 
     /// Returns a sink for the recording of these parts.
@@ -74,11 +84,11 @@ impl ProfileIndexWriter {
     /// # Errors
     /// When the file cannot be written.
     pub fn finish(mut self) -> io::Result<()> {
-        if self.recordings.is_empty() {
+        if self.directory.recordings.is_empty() {
             return remove(&self.path);
         }
         let mut directory = Vec::new();
-        self.recordings.put(&mut directory);
+        self.directory.put(&mut directory);
         let stored = zstd::bulk::compress(&directory, LEVEL)?;
         let offset = self.bytes.len() as u64;
         self.bytes.extend_from_slice(&stored);
@@ -141,12 +151,17 @@ impl RecordingProfiler<'_> {
         let mut decoded = Vec::new();
         put_definitions(&strings, &mut decoded);
         decoded.append(&mut self.batches);
-        let is_known = self.to.recordings.iter().any(|one| one.parts == self.parts);
+        let is_known = self
+            .to
+            .directory
+            .recordings
+            .iter()
+            .any(|one| one.parts == self.parts);
         if self.lacks || !self.has_samples || is_known || decoded.len() > FORMAT.largest {
             return Ok(());
         }
         let stored = zstd::bulk::compress(&decoded, LEVEL)?;
-        self.to.recordings.push(IndexedProfiles {
+        self.to.directory.recordings.push(IndexedProfiles {
             parts: self.parts,
             order: self.order,
             clock: self.clock,
