@@ -503,6 +503,44 @@ fn answers_are_not_given_again_while_nothing_arrives() {
     assert_eq!(asked(&address, path, &known).0, 200);
 }
 
+/// What is asked for in gzip or zstd comes so, and is what it is without.
+#[test]
+fn answers_are_compressed_as_they_are_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (_collector, address) = collected_shop(&folder.path().join("data"));
+    let asked = |path: &str, coding: &str| {
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: {address}\r\nAccept-Encoding: {coding}\r\nConnection: close\r\n\r\n"
+        );
+        ask(&format!("http://{address}"), request.as_bytes())
+    };
+    for path in [
+        "/api/v1/calls?sort=-duration&n=50",
+        "/api/v1/calls.csv",
+        "/api/v1/openapi.json",
+        "/view/flame",
+        "/app.js",
+    ] {
+        let plain = asked(path, "identity");
+        assert_eq!(plain.status, 200, "{path}");
+        assert!(!plain.head.contains("content-encoding"), "{}", plain.head);
+        for coding in ["gzip", "zstd"] {
+            let answer = asked(path, coding);
+            let said = format!("content-encoding: {coding}");
+            assert!(answer.head.contains(&said), "{path}: {}", answer.head);
+            let bytes = answer.bytes.as_slice();
+            let mut decoder: Box<dyn std::io::Read> = match coding {
+                "gzip" => Box::new(flate2::read::GzDecoder::new(bytes)),
+                _ => Box::new(zstd::Decoder::new(bytes).expect("a frame")),
+            };
+            let mut decoded = Vec::new();
+            decoder.read_to_end(&mut decoded).expect("whole bytes");
+            assert!(decoded == plain.bytes, "{path} in {coding}");
+            assert!(bytes.len() < decoded.len(), "{path} in {coding}");
+        }
+    }
+}
+
 #[test]
 fn an_original_is_an_archive_of_what_was_sent() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,7 +1,7 @@
 // One call: every number of its page is of what `call --json` prints.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { accessible, browse, file, json, nanoseconds, pushed, serve, traceloom } from './browser.mjs';
+import { accessible, browse, file, json, nanoseconds, pushed, sameFunctions, serve, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 const near = (text, value) => assert.ok(value ? Math.abs(nanoseconds(text) / value - 1) < 0.006 : text === '0', `${text} for ${value}`);
@@ -131,6 +131,24 @@ await serve(async ({ cdt, origin, data }) => {
     const around = page.getByRole('region', { name: 'Callers and callees' });
     await around.getByText('called by').waitFor();
     await around.getByText('executeQuery').waitFor();
+    // Their times are those of the spans above and below its own.
+    const pressed = new URL(page.url()).searchParams.get('fn');
+    const [callers, callees] = [new Map(), new Map()];
+    const above = [];
+    for (const span of spans) {
+      above.length = span.depth;
+      const parent = above.at(-1)?.function ?? '';
+      const took = span.end_ns - span.start_ns;
+      if (span.function === pressed) callers.set(parent, (callers.get(parent) ?? 0) + took);
+      if (parent === pressed) callees.set(span.function, (callees.get(span.function) ?? 0) + took);
+      above.push(span);
+    }
+    for (const [at, sums] of [callers, callees].entries()) {
+      const flows = await around.locator('table').nth(at).locator('tr').evaluateAll((rows) => rows.map((row) => [row.cells[0].textContent]));
+      const expected = [...sums.values()].sort((a, b) => b - a);
+      assert.equal(flows.length, Math.min(expected.length, 12));
+      for (const [row, [took]] of flows.entries()) near(took, expected[row]);
+    }
     await page.goBack();
 
     // Bottom-up begins with the functions that took most by themselves.
@@ -218,6 +236,16 @@ await serve(async ({ cdt, origin, data }) => {
     await timeline.waitFor({ state: 'attached' });
     assert.ok((await timeline.textContent()).includes(`"${failed.thread}"`));
     await accessible(page, 'Thread');
+    // The profiles of its time and its thread are what `top` says of both.
+    await page.getByRole('link', { name: 'Profiles of that time and thread' }).click();
+    await page.waitForURL(/\/profiles\?/);
+    const { from, to, q } = Object.fromEntries(new URL(page.url()).searchParams);
+    assert.equal(q, `thread = '${failed.thread}'`);
+    const meant = [`--since=${from}`, `--until=${to}`, `--filter=${q}`, `${data}#${failed.capture.id}`];
+    const tables = json('top', '--json', '--wide', ...meant);
+    assert.ok(tables[0].functions.length > 3, 'the call has functions');
+    await page.locator('.fetched[aria-busy=false] .flame').waitFor();
+    await sameFunctions(page, tables, 'the thread of a call');
 
     // A trace that crosses two services.
     const path = file('trace.json');

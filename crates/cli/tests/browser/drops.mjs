@@ -38,6 +38,29 @@ function written() {
   });
 }
 
+/** What converting a capture would lose, as the command says it; nothing where it cannot be converted. */
+function losses(capture, to) {
+  const run = spawnSync(process.env.TRACELOOM_BINARY, ['convert', '--json', '--force', '-o', '/dev/null', '--to', to, capture], { encoding: 'utf8' });
+  const line = run.stdout.trim().split('\n').at(-1);
+  return run.status === 0 && line ? JSON.parse(line) : undefined;
+}
+
+/** Fails where the dialog of a capture says something else of a conversion than the command does. Returns true if it can be converted. */
+async function converts(page, capture, id, to, what) {
+  const told = losses(capture, to);
+  await page.goto(`${page.url().split('/captures')[0]}/captures/${id}?to=${to}`);
+  const dialog = page.getByRole('dialog', { name: 'Convert' });
+  if (!told) {
+    await dialog.locator('.note.bad').waitFor().catch((error) => assert.fail(`${what} to ${to}: ${error}`));
+    return false;
+  }
+  await dialog.getByRole('link', { name: `Convert to ${to}` }).waitFor().catch((error) => assert.fail(`${what} to ${to}: ${error}`));
+  const rows = await dialog.locator('tbody tr').evaluateAll((rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+  const expected = [...told.lost, ...told.changed].map(({ count, kind, field, example }) => [grouped(count), kind.replaceAll('_', ' '), field || example]);
+  assert.deepEqual(rows, expected, `${what} to ${to}`);
+  return true;
+}
+
 /** Drops a file on the page, and returns the capture that it is kept as. */
 async function dropped(page, path) {
   const name = basename(path);
@@ -54,7 +77,9 @@ async function dropped(page, path) {
 
 await serve(async ({ origin, data }) => {
   const paths = [...given, ...written()];
-  const compared = { functions: 0, calls: 0, records: 0 };
+  const compared = { functions: 0, calls: 0, records: 0, converted: 0, refused: 0 };
+  // Each file is converted to another format, so that every target has its turn.
+  const targets = (await (await fetch(`${origin}/api/v1/formats`)).json()).rows.map(({ name }) => name);
   await browse(async (page) => {
     // Each of them waits for commands that read the capture.
     page.setDefaultTimeout(90_000);
@@ -97,9 +122,12 @@ await serve(async ({ origin, data }) => {
         same(await row.locator('td.bars').textContent(), longest.duration, what);
         compared.calls++;
       }
-      if (!page.url().includes('/captures')) await page.goto(`${origin}/captures`);
+      await page.goto(`${origin}/captures`);
+      const isWritten = await converts(page, `${data}#${id}`, id, targets[paths.indexOf(path) % targets.length], what);
+      compared[isWritten ? 'converted' : 'refused']++;
+      await page.goto(`${origin}/captures`);
     }
-  }, { origin, viewport: { width: 1440, height: 1000 } });
-  assert.ok(compared.functions > 30 && compared.calls > 10 && compared.records > 40, JSON.stringify(compared));
+  }, { origin, asked: 422, viewport: { width: 1440, height: 1000 } });
+  assert.ok(compared.functions > 30 && compared.calls > 10 && compared.records > 40 && compared.converted > 20, JSON.stringify(compared));
   console.log(`${paths.length} files: ${JSON.stringify(compared)}`);
 });

@@ -1,6 +1,6 @@
 // Profiles: what is chosen, alone and in comparison, is what `top` and `diff` print of the same captures.
 import assert from 'node:assert/strict';
-import { accessible, browse, json, nanoseconds, serve, traceloom } from './browser.mjs';
+import { accessible, browse, comparedRows, json, nanoseconds, serve, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 const near = (text, value) => assert.ok(value === 0 ? /^0( ns)?$/.test(text) : Math.abs(nanoseconds(text) / value - 1) < 0.005, `${text} for ${value}`);
@@ -115,6 +115,23 @@ await serve(async ({ cdt, origin, data }) => {
     await page.getByRole('combobox', { name: 'Capture' }).selectOption('1-2');
     await page.locator('.fetched[aria-busy=false] .flame .recordings').waitFor();
     assert.equal(query(page).get('base'), '1-2');
+    const [before, after] = ['1-2', '1-3'].map((id) => `${data}#${id}`);
+    const [uploads] = json('diff', '--json', '--wide', before, after);
+    const own = (await comparedRows(page)).map(({ name, before, after }) => [name, before, after]);
+    assert.equal(own.length, uploads.functions.length);
+    for (const [name, was, is] of own) {
+      const row = uploads.functions.find((row) => row.function === name);
+      near(was, row.before.self);
+      near(is, row.after.self);
+    }
+    const sides = page.url();
+    for (const [name, side, id] of [['Before alone', before, '1-2'], ['After alone', after, '1-3']]) {
+      await page.goto(sides);
+      await page.getByRole('link', { name }).click();
+      await page.locator('.fetched[aria-busy=false] .flame .recordings').waitFor({ state: 'hidden' });
+      await equal(page, json('top', '--json', side)[0]);
+      assert.deepEqual([query(page).get('capture'), query(page).get('base')], [id, null]);
+    }
 
     // What takes long says what is read, and can be left: the question is taken back.
     for (const [address, question, what] of [['/profiles?svc=stock', '**/view/flame?*', 'Profiles'], ['/timeline', '**/view/timeline?*', 'Timeline'], ['/memory?tab=gc', '**/api/v1/objects?*', 'GC'], ['/', '**/api/v1/calls/overview?*', 'Calls']]) {

@@ -14,6 +14,8 @@ pub struct Answer {
     pub status: u16,
     pub head: String,
     pub body: String,
+    /// The body, which may be no text.
+    pub bytes: Vec<u8>,
 }
 
 /// Sends `request` as it is and reads the answer, which the connection's end closes.
@@ -45,6 +47,7 @@ pub fn ask(http: &str, request: &[u8]) -> Answer {
         status: status.unwrap_or_else(|| panic!("no answer: {head:?}")),
         head,
         body: String::from_utf8_lossy(&body).into_owned(),
+        bytes: body,
     }
 }
 
