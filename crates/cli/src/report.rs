@@ -189,6 +189,9 @@ fn read(options: &Options, inputs: &mut Inputs<'_>) -> anyhow::Result<ReadInputs
 /// Rows of a timeline that are held one by one: five for each that the page of a report draws.
 const MOST_ROWS: usize = 500_000;
 
+/// Tracks of a recording that have a line of their own.
+const MOST_TRACKS: usize = 500;
+
 /// What a page draws, all of one reading.
 struct PageViews {
     trees: Vec<CallTree>,
@@ -206,7 +209,8 @@ impl PageViews {
             let mut again = read.clone();
             again.common.again = true;
             let mut inputs = again.inputs();
-            let timeline = timeline::read(&flags.calls, &again, &mut inputs, MOST_ROWS)?;
+            let room = (MOST_ROWS, Some(MOST_TRACKS));
+            let timeline = timeline::read(&flags.calls, &again, &mut inputs, room)?;
             return Ok(Self {
                 trees,
                 over_time,
@@ -220,7 +224,8 @@ impl PageViews {
         let lower: LowerBeside<'_> = &mut |input, recording, builder| {
             let times = over_time::collector(flags, recording);
             let mut times = times.map(|times| times.holding(MOST_NODES));
-            let mut spans = tracks::Collector::holding(MOST_ROWS);
+            let spans = tracks::Collector::holding(MOST_ROWS);
+            let mut spans = spans.with_tracks(MOST_TRACKS);
             let mut sinks: Vec<&mut (dyn Sink + Send)> = vec![&mut spans];
             sinks.extend(times.as_mut().map(|times| times as &mut (dyn Sink + Send)));
             let mut views = Tee::new(sinks);

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clap::Args;
-use traceloom_analysis::timeline::{self, MOST_ITEMS, Timeline};
+use traceloom_analysis::timeline::{self, MOST_ITEMS, MOST_TRACKS, Timeline};
 
 use crate::Outcome;
 use crate::categories::CategoryFlags;
@@ -86,7 +86,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&options.read.common)?;
     let mut inputs = options.read.inputs();
     let most = options.most.unwrap_or(MOST_ITEMS).max(MOST_ITEMS);
-    let timeline = read(&options.calls, &options.read, &mut inputs, most)?;
+    let tracks = options.output.as_ref().map(|_| MOST_TRACKS);
+    let timeline = read(&options.calls, &options.read, &mut inputs, (most, tracks))?;
     if let Some(output) = &options.output {
         if timeline.is_empty() {
             say_missing(&timeline);
@@ -108,8 +109,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     Ok(inputs.outcome())
 }
 
-/// Says what is in no row.
+/// Says what is in no row, or in none of its own.
 fn say_missing(timeline: &Timeline) {
+    if let Some(said) = timeline.left_out() {
+        message!("{said}");
+    }
     for source in &timeline.sources {
         let title = &source.title;
         if let Some(reason) = timeline::missing(timeline, source) {

@@ -52,6 +52,17 @@ export interface HeldCounter {
 }
 
 /** What `timeline/data.rs` writes. */
+/** One of the recordings. */
+export interface HeldSource {
+  title: string;
+  unix: boolean;
+  missing: string;
+  unplaced: number;
+  details_left_out: number;
+  /** Points of counters; the least and the greatest of each stretch of time are there. */
+  points_left_out?: number;
+}
+
 export interface Held {
   start: string;
   length: string;
@@ -67,7 +78,7 @@ export interface Held {
   kinds_of_work: number[];
   /** What functions are otherwise, and their shade. */
   colours: number[];
-  sources: { title: string; unix: boolean; missing: string; unplaced: number; details_left_out: number }[];
+  sources: HeldSource[];
   tracks: HeldTrack[];
   kinds: number[];
   lanes: number[];

@@ -187,6 +187,11 @@ export class Words {
     if (unplaced) sentences.push(`${grouped(unplaced)} places of damage without a time.`);
     const lists = data.sources.reduce((sum, one) => sum + one.details_left_out, data.lists_left_out);
     if (lists) sentences.push(`Attributes of ${grouped(lists)} spans and events are left out, those of the shortest.`);
+    const points = data.sources.reduce((sum, one) => sum + (one.points_left_out ?? 0), 0);
+    if (points) {
+      const kept = "the least and the greatest of each stretch of time are drawn";
+      sentences.push(`${grouped(points)} points of counters are left out: ${kept}.`);
+    }
     const undrawn = data.tracks.reduce((sum, track) => sum + track.undrawn, 0);
     if (undrawn) {
       const why = "more lanes or levels than a track shows";

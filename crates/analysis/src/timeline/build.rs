@@ -4,12 +4,15 @@ use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 use traceloom_model::bounds::row_number;
-use traceloom_model::{Clock, EventTypeId, FunctionId, Recording, SeriesId, StackId, Timestamp};
+use traceloom_model::{
+    Clock, EventTypeId, FunctionId, Recording, SeriesId, StackId, Timestamp, TrackId, TrackKind,
+};
 
 use super::collect::{Collector, NONE, frame_name, frames};
 use super::held::{Marks, Numbers, Spans, get};
 use super::nest::{LaneOfSpan, Lanes, Place};
 use super::order::{display_order, id, process};
+use super::others::OtherLine;
 use super::{Counter, Row, RowKind, Source, Timeline, Totals, Track, TrackLine, loss};
 use crate::MeasureUnit;
 use crate::symbol::symbol_of_function;
@@ -21,6 +24,7 @@ impl Timeline {
     /// Of a `windowed` recording a part was left out, so that damage at its ends has no time.
     pub fn add(&mut self, title: &str, mut collector: Collector, windowed: bool) {
         let unplaced = lose(&mut collector, windowed);
+        collector.take_others(true);
         list_stacks(&mut collector);
         let Collector {
             tables,
@@ -28,6 +32,7 @@ impl Timeline {
             mut spans,
             marks,
             points,
+            mut others,
             details,
             totals,
             more_faults,
@@ -52,7 +57,10 @@ impl Timeline {
             symbols: HashMap::default(),
         };
         let mut places = HashMap::<u32, usize, RandomState>::default();
+        let mut lines = OtherLines::of(others.lines(&totals));
         for (track, level) in order {
+            let of = id(track).map(|id| process(&tables, id)).unwrap_or_default();
+            lines.reach(&mut building, source, Some(&of));
             places.insert(track, building.timeline.tracks.len());
             let (line, name) = match id(track) {
                 None => (TrackLine::Process, title.to_owned()),
@@ -64,9 +72,10 @@ impl Timeline {
             let mut shown = Track {
                 source,
                 name,
-                process: id(track).map_or_else(String::new, |id| process(&tables, id)),
+                process: of,
                 line,
                 level,
+                stands_for: 0,
                 totals: totals.get(&track).copied().unwrap_or_default(),
                 rows: building.timeline.rows.len()..building.timeline.rows.len(),
             };
@@ -74,13 +83,25 @@ impl Timeline {
             shown.rows.end = building.timeline.rows.len();
             building.timeline.tracks.push(shown);
         }
-        for (series, mut points) in points {
-            points.sort_by_key(|&(time, _)| time);
+        lines.reach(&mut building, source, None);
+        let line_places = lines.places;
+        let other_tracks = others.len();
+        let (points, other_counters, points_left_out) = points.finish();
+        for (series, points) in points {
             let row = tables.series_row(SeriesId::new(series));
             let track = row.and_then(|row| row.track);
+            let place = |id: TrackId| {
+                let own = places.get(&id.raw()).copied();
+                own.or_else(|| {
+                    line_places
+                        .get(others.line_of(id.raw())?)
+                        .copied()
+                        .flatten()
+                })
+            };
             self.counters.push(Counter {
                 source,
-                track: track.and_then(|id| places.get(&id.raw()).copied()),
+                track: track.and_then(place),
                 name: row.map_or_else(
                     || format!("#{series}"),
                     |row| tables.text(row.name).into_owned(),
@@ -97,6 +118,9 @@ impl Timeline {
             timeless,
             unplaced: unplaced + more_faults,
             details_left_out: details.left_out(),
+            other_tracks,
+            other_counters,
+            points_left_out,
             details,
         });
         self.thin();
@@ -125,6 +149,41 @@ impl Timeline {
             }
         }
         reach
+    }
+}
+
+/// The lines of tracks beside the busiest, each behind the tracks of its process.
+struct OtherLines<'o> {
+    lines: &'o [OtherLine],
+    /// The process of the track before.
+    before: Option<String>,
+    /// Where each line is among the tracks.
+    places: Vec<Option<usize>>,
+}
+
+impl<'o> OtherLines<'o> {
+    fn of(lines: &'o [OtherLine]) -> Self {
+        Self {
+            lines,
+            before: None,
+            places: vec![None; lines.len()],
+        }
+    }
+
+    /// Adds the line of the process before where another one follows, or all that are left at the end.
+    fn reach(&mut self, building: &mut RowBuilder<'_>, source: usize, next: Option<&str>) {
+        let ended = self
+            .before
+            .take()
+            .filter(|before| Some(before.as_str()) != next);
+        for (line, place) in self.lines.iter().zip(&mut self.places) {
+            let is_ended = next.is_none() || ended.as_deref() == Some(&*line.process);
+            if is_ended && place.is_none() {
+                *place = Some(building.timeline.tracks.len());
+                building.line(line, source);
+            }
+        }
+        self.before = next.map(str::to_owned);
     }
 }
 
@@ -361,6 +420,42 @@ impl RowBuilder<'_> {
             }
             self.row(kind, place, value.clone(), from);
         }
+    }
+
+    /// Adds the line of tracks that have none of their own.
+    fn line(&mut self, line: &OtherLine, source: usize) {
+        let first = self.timeline.rows.len();
+        for (&(kind, profile), course) in &line.courses {
+            let from = self.timeline.items.start.len();
+            for item in course.items() {
+                let name = self.name(kind, item.name);
+                self.push(RowItem {
+                    start: item.start,
+                    end: item.end,
+                    name,
+                    detail: 0,
+                    covered: 0,
+                    flags: 0,
+                    count: item.count,
+                    filled: item.filled,
+                });
+            }
+            let value = match kind {
+                RowKind::Sample => self.value(profile),
+                _ => String::new(),
+            };
+            self.row(kind, (0, 0), value, from);
+        }
+        self.timeline.tracks.push(Track {
+            source,
+            name: line.name(),
+            process: line.process.clone(),
+            line: TrackLine::Of(TrackKind::Thread),
+            level: 0,
+            stands_for: line.tracks,
+            totals: line.totals,
+            rows: first..self.timeline.rows.len(),
+        });
     }
 
     fn push(&mut self, item: RowItem) {

@@ -12,6 +12,8 @@ use traceloom_model::{
 use super::details::Details;
 use super::held::{Marks, Spans};
 use super::html::MOST_ITEMS;
+use super::others::Others;
+use super::points::{CounterPoints, MOST_POINTS};
 use super::thin::Thinning;
 use super::{FAILED, PARTIAL_END, PARTIAL_START, RowKind, Totals};
 use crate::monitors::WaitKind;
@@ -61,7 +63,8 @@ pub struct Collector {
     pub(super) totals: HashMap<u32, Totals, RandomState>,
     /// Marks by their kind; samples by their profile too.
     pub(super) marks: BTreeMap<(RowKind, u32), Marks>,
-    pub(super) points: BTreeMap<u32, Points>,
+    pub(super) points: CounterPoints,
+    pub(super) others: Others,
     pub(super) details: Details,
     pub(super) faults: Vec<InputDamage>,
     pub(super) more_faults: u64,
@@ -70,6 +73,8 @@ pub struct Collector {
     kinds: Vec<Option<(RowKind, Option<WaitKind>)>>,
     /// Rows that are held; of more, short neighbours are held as one.
     most: usize,
+    /// Tracks that have a line of their own.
+    most_tracks: usize,
     thinning: Thinning,
     order: Order,
 }
@@ -90,15 +95,36 @@ impl Collector {
             spans: Spans::default(),
             totals: HashMap::default(),
             marks: BTreeMap::new(),
-            points: BTreeMap::new(),
+            points: CounterPoints::default(),
+            others: Others::default(),
             details: Details::new(DETAIL_BYTES.min(most.saturating_mul(ROW_DETAIL_BYTES))),
             faults: Vec::new(),
             more_faults: 0,
             timeless: 0,
             kinds: Vec::new(),
             most,
+            most_tracks: usize::MAX,
             thinning: Thinning::default(),
             order: Order::default(),
+        }
+    }
+
+    /// Has a line for each of the `most` busiest tracks, and for each process one for its others; thins counters of too many points,
+    /// and leaves out those beyond as many as a page can show.
+    #[must_use]
+    pub fn with_tracks(mut self, most: usize) -> Self {
+        self.points.bound(MOST_POINTS);
+        Self {
+            most_tracks: most,
+            ..self
+        }
+    }
+
+    /// Adds up the tracks beside the busiest.
+    pub(super) fn take_others(&mut self, end: bool) {
+        if self.most_tracks < usize::MAX {
+            let held = (&mut self.spans, &mut self.marks);
+            self.others.take(&self.tables, held, self.most_tracks, end);
         }
     }
 
@@ -205,6 +231,10 @@ impl Collector {
     /// Holds short neighbours as one where there are too many rows.
     fn thin(&mut self) {
         if self.held() <= self.most {
+            return;
+        }
+        self.take_others(false);
+        if self.held() <= self.most / 4 * 3 {
             return;
         }
         let mut room = self.most / 2;
@@ -355,8 +385,7 @@ impl Sink for Collector {
 
     fn counters(&mut self, batch: CounterBatch) -> Flow {
         for ((series, &time), &value) in batch.series.iter().zip(&batch.time).zip(&batch.value) {
-            let points = self.points.entry(series.raw()).or_default();
-            points.push((time, value));
+            self.points.push(series.raw(), (time, value));
         }
         Flow::Continue(())
     }

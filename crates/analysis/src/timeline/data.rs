@@ -39,6 +39,41 @@ pub(super) struct Room {
     pub(super) details: usize,
     /// Bytes of all items and their names; where they come to more, fewer are drawn one by one.
     pub(super) bytes: usize,
+    /// Bytes of all of it as they stand on the page.
+    pub(super) page: usize,
+}
+
+impl Room {
+    /// Returns the bytes that tracks, rows and counters leave for attributes and items.
+    fn left(&self, timeline: &Timeline) -> usize {
+        /// What a track, a row and a point take at most, but for names.
+        const TRACK: usize = 350;
+        const ROW: usize = 20;
+        const POINT: usize = 24;
+        let tracks = timeline.tracks.iter();
+        let names = tracks.map(|track| json_len(&track.name) + json_len(&track.process) + TRACK);
+        let counters = timeline.counters.iter();
+        let counters = counters.map(|one| json_len(&one.name) + one.points.len() * POINT + TRACK);
+        let rows = timeline.rows.len() * ROW;
+        self.page
+            .saturating_sub(names.chain(counters).sum::<usize>() + rows)
+    }
+
+    /// Returns the bytes that items have of those left, as they are before base64.
+    fn of_items(&self, left: usize, details: &AttributeLists) -> usize {
+        let left = left.saturating_sub(details.page_len()) / 4 * 3;
+        self.bytes.min(left.max(self.page / 32))
+    }
+}
+
+/// The bytes of a text as JSON, or a few more.
+fn json_len(text: &str) -> usize {
+    let of = |byte: u8| match byte {
+        b'"' | b'\\' => 2,
+        0..0x20 | b'<' | b'>' | b'&' | 0x7f => 6,
+        _ => 1,
+    };
+    text.bytes().map(of).sum::<usize>() + 4
 }
 
 /// Writes what a page says in words, and returns its times.
@@ -50,11 +85,13 @@ pub(super) fn write(
 ) -> Bits {
     let (start, end) = timeline.times().unwrap_or((0, 0));
     let mut fold = Fold::of(timeline, room.items);
-    let details = AttributeLists::choose(timeline, room.details);
+    let left = room.left(timeline);
+    let details = AttributeLists::choose(timeline, room.details.min(left / 2));
     let mut drawn = DrawnRows::of(timeline, &fold, &details, start);
     let longest = end.abs_diff(start);
-    while drawn.len(timeline) > room.bytes && fold.draws_apart(longest) {
-        fold = fold.coarser(timeline, drawn.len(timeline), room.bytes);
+    let bytes = room.of_items(left, &details);
+    while drawn.len(timeline) > bytes && fold.draws_apart(longest) {
+        fold = fold.coarser(timeline, drawn.len(timeline), bytes);
         drawn = DrawnRows::of(timeline, &fold, &details, start);
     }
     let DrawnRows {
@@ -220,6 +257,7 @@ fn sources(data: &mut Object<'_>, timeline: &Timeline) {
                 object.text("missing", &missing(timeline, source).unwrap_or_default());
                 object.value("unplaced", source.unplaced);
                 object.value("details_left_out", source.details_left_out);
+                object.value("points_left_out", source.points_left_out);
             });
         },
     );
@@ -383,7 +421,7 @@ impl AttributeLists {
             if texts.contains_key(text) {
                 0
             } else {
-                text.len() + 4
+                json_len(text)
             }
         };
         let size: usize = pairs()
@@ -410,6 +448,12 @@ impl AttributeLists {
             };
             self.bits.number(at);
         }
+    }
+
+    /// Bytes of all of it on the page.
+    fn page_len(&self) -> usize {
+        let texts = self.texts.iter().map(|text| json_len(text));
+        texts.sum::<usize>() + self.bits.len().div_ceil(3) * 4
     }
 
     fn number(&self, source: usize, detail: u32) -> u32 {

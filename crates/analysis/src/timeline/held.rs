@@ -38,6 +38,24 @@ impl Spans {
     }
 }
 
+impl Spans {
+    /// Keeps the rows that are marked.
+    pub(super) fn keep(&mut self, kept: &[bool]) {
+        retain(&mut self.start, kept);
+        retain(&mut self.end, kept);
+        retain(&mut self.track, kept);
+        retain(&mut self.function, kept);
+        retain(&mut self.id, kept);
+        retain(&mut self.parent, kept);
+        retain(&mut self.place, kept);
+        retain(&mut self.detail, kept);
+        retain(&mut self.depth, kept);
+        retain(&mut self.flags, kept);
+        retain(&mut self.count, kept);
+        retain(&mut self.filled, kept);
+    }
+}
+
 /// Events, waits, pauses or samples in columns: 40 bytes each.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
@@ -74,6 +92,22 @@ impl Marks {
             (get(&self.start, at), Reverse(get(&self.end, at)))
         })
     }
+
+    /// Keeps the rows that are marked.
+    pub(super) fn keep(&mut self, kept: &[bool]) {
+        retain(&mut self.start, kept);
+        retain(&mut self.end, kept);
+        retain(&mut self.track, kept);
+        retain(&mut self.name, kept);
+        retain(&mut self.detail, kept);
+        retain(&mut self.count, kept);
+        retain(&mut self.filled, kept);
+    }
+}
+
+fn retain<T>(column: &mut Vec<T>, kept: &[bool]) {
+    let mut kept = kept.iter();
+    column.retain(|_| kept.next().copied().unwrap_or(true));
 }
 
 fn by_start<K: Ord>(tracks: &[u32], key: impl Fn(u32) -> K) -> BTreeMap<u32, Numbers> {

@@ -11,14 +11,18 @@ use crate::{MeasureUnit, amount, grouped};
 
 const MARKUP: &str = include_str!("../../assets/timeline.html");
 
+/// Tracks of a recording that have a line of their own on a page.
+pub const MOST_TRACKS: usize = 2_000;
+
 /// Items that a page holds when nobody asks for another number.
 pub const MOST_ITEMS: usize = 2_000_000;
 
-/// Bytes of attributes on a page, for each item that it may hold; a page of its own has 16 MB of them.
-const DETAILS: usize = 8;
+/// Bytes of attributes on a page, for each item that it may hold; a page of its own has 12 MB of them.
+const DETAILS: usize = 6;
 
-/// Bytes of items on a page, before base64, when nobody asks for a number of them: with attributes 40 MB of page.
+/// Bytes of items on a page, before base64, when nobody asks for a number of them; and those of all that the page holds.
 const BYTES: usize = 15 << 20;
+const PAGE: usize = 38 << 20;
 
 /// Writes the page of `timeline` with at most about `most` items drawn one by one; none asks for [`MOST_ITEMS`], and for
 /// as many fewer as make the page 40 MB.
@@ -47,6 +51,7 @@ pub fn html(
         items: most.unwrap_or(MOST_ITEMS),
         details: most.unwrap_or(MOST_ITEMS).saturating_mul(DETAILS),
         bytes: most.map_or(BYTES, |_| usize::MAX),
+        page: most.map_or(PAGE, |_| usize::MAX),
     };
     page(heading, TIMELINE, &[markup(timeline, categories, room)])
 }
@@ -62,6 +67,7 @@ pub(crate) fn part(
         items: most,
         details: most.saturating_mul(DETAILS),
         bytes,
+        page: usize::MAX,
     };
     markup(timeline, categories, room)
 }
@@ -86,8 +92,11 @@ pub(crate) fn about(timeline: &Timeline) -> String {
         amount(&MeasureUnit::Nanoseconds, length)
     });
     let waits = totals.waits.iter().map(|waits| waits.count).sum();
+    let others = timeline.sources.iter().map(|source| source.other_tracks);
+    let lines = timeline.tracks.iter().filter(|track| track.stands_for > 0);
+    let own = timeline.tracks.len() - lines.count();
     let counts = [
-        (timeline.tracks.len() as u64, "track", "tracks"),
+        (own as u64 + others.sum::<u64>(), "track", "tracks"),
         (totals.spans, "span", "spans"),
         (totals.samples, "sample", "samples"),
         (totals.events, "event", "events"),
@@ -104,7 +113,8 @@ pub(crate) fn about(timeline: &Timeline) -> String {
             if number == 1 { one } else { many }
         )
     });
-    let texts: Vec<String> = length.into_iter().chain(counts).collect();
+    let left_out = timeline.left_out();
+    let texts: Vec<String> = length.into_iter().chain(counts).chain(left_out).collect();
     texts.join(" · ")
 }
 

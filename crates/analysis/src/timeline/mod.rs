@@ -39,12 +39,14 @@ mod levels;
 mod loss;
 mod nest;
 mod order;
+mod others;
+mod points;
 mod thin;
 mod track;
 
 pub use activity::Activity;
 pub use collect::Collector;
-pub use html::{MOST_ITEMS, html, missing};
+pub use html::{MOST_ITEMS, MOST_TRACKS, html, missing};
 pub use track::{Counter, Totals, Track, TrackLine, Waited};
 
 use std::collections::HashMap;
@@ -54,6 +56,7 @@ use foldhash::fast::RandomState;
 use traceloom_model::Timestamp;
 use traceloom_model::bounds::row_number;
 
+use crate::grouped;
 use details::Details;
 
 /// Its start was not recorded.
@@ -142,6 +145,12 @@ pub struct Source {
     pub unplaced: u64,
     /// Lists of attributes that found no room.
     pub details_left_out: u64,
+    /// Tracks that have no line of their own, because there were too many ([`Collector::with_tracks`]).
+    pub other_tracks: u64,
+    /// Counters that are not there for the same reason.
+    pub other_counters: u64,
+    /// Points of the others that are left out; the least and the greatest of each stretch of time are there.
+    pub points_left_out: u64,
     details: Details,
 }
 
@@ -188,6 +197,25 @@ impl Timeline {
     pub fn held_together(&self) -> u64 {
         let counts = self.items.count.iter().map(|&count| u64::from(count));
         counts.filter(|&count| count > 1).sum()
+    }
+
+    /// Says what has no line of its own, where there is anything.
+    #[must_use]
+    pub fn left_out(&self) -> Option<String> {
+        let sum = |of: fn(&Source) -> u64| self.sources.iter().map(of).fold(0, u64::saturating_add);
+        let tracks = sum(|source| source.other_tracks);
+        let counters = sum(|source| source.other_counters);
+        let said = [
+            (tracks > 0).then(|| {
+                format!(
+                    "{} of the least busy tracks have no line of their own: one line for those of each process says how much they did",
+                    grouped(tracks)
+                )
+            }),
+            (counters > 0).then(|| format!("{} counters of few points are not drawn", grouped(counters))),
+        ];
+        let said: Vec<String> = said.into_iter().flatten().collect();
+        (!said.is_empty()).then(|| said.join("; "))
     }
 
     /// Returns from when to when it reaches: times of clocks that nobody placed are counted from their start.

@@ -43,6 +43,8 @@ pub struct Track {
     pub line: TrackLine,
     /// How many tracks it hangs under.
     pub level: u32,
+    /// How many tracks it is a line for that have none of their own; 0 for a track itself.
+    pub stands_for: u64,
     /// What it comes to.
     pub totals: Totals,
     /// Its rows among those of the timeline.

@@ -7,18 +7,22 @@ use crate::read_plan::RecordingReader;
 use crate::select::CallFlags;
 use crate::streams::message;
 
-/// Reads the inputs that can be opened; at most about so many of their spans, events and samples are held one by one.
+/// Reads the inputs that can be opened; at most about so many of their spans, events and samples are held one by one, and of each
+/// recording so many tracks have a line of their own.
 pub(crate) fn read(
     calls: &CallFlags,
     flags: &ReadFlags,
     inputs: &mut Inputs<'_>,
-    most: usize,
+    (most, tracks): (usize, Option<usize>),
 ) -> anyhow::Result<Timeline> {
     let mut timeline = Timeline::holding(most);
     let windowed = flags.time.is_bounded() || !calls.is_empty();
     for input in inputs.all()? {
         let notes = input.read(|recording| {
             let mut collector = Collector::holding(most);
+            if let Some(tracks) = tracks {
+                collector = collector.with_tracks(tracks);
+            }
             let notes = recording.lower_chosen(calls, &mut collector)?;
             timeline.add(title(&input, recording)?, collector, windowed);
             Ok(notes)

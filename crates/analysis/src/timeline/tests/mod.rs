@@ -1,3 +1,4 @@
+mod others;
 mod page;
 mod thin;
 

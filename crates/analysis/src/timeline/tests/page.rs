@@ -221,12 +221,12 @@ fn attributes_are_those_of_the_longest_spans_while_there_is_room() {
         });
         start += 2_000;
     }
-    // Eight bytes for each of a hundred items: two of three lists.
+    // Six bytes for each of 120 items: two of three lists.
     let page = html(
         &made.timeline(),
         &Categories::default(),
         ("sql", ""),
-        Some(100),
+        Some(120),
     );
     assert!(page.contains("1000 xxx") && page.contains("100 xxx") && !page.contains("10 xxx"));
     assert!(page.contains("\"lists\":2,\"lists_left_out\":1"));
