@@ -1,5 +1,6 @@
 //! `convert`: any format to any other, with what was lost.
 
+mod archive;
 mod job;
 mod pages;
 mod reading;
@@ -81,7 +82,7 @@ pub(crate) struct JobFlags {
     /// Format to write, and a variant of it after a colon; `list` prints them.
     #[arg(long, value_name = "NAME[:VARIANT]")]
     pub(crate) to: Option<String>,
-    /// Output, `-` for standard output.
+    /// Output, `-` for standard output, where a folder is a zip archive.
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<String>,
     /// Overwrite the output.

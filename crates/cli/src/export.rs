@@ -240,7 +240,7 @@ fn archive(captures: &Captures, capture: &Capture) -> anyhow::Result<Outcome> {
 }
 
 /// Standard output for bytes that nobody reads on a terminal.
-struct RawStdout;
+pub(crate) struct RawStdout;
 
 impl Write for RawStdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -503,6 +503,42 @@ fn answers_are_not_given_again_while_nothing_arrives() {
     assert_eq!(asked(&address, path, &known).0, 200);
 }
 
+/// A capture comes in formats of many files too: as a zip archive, which holds what the folder holds.
+#[test]
+fn a_capture_is_converted_to_a_folder_as_an_archive() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let (_collector, address) = collected_shop(&data);
+    let capture = format!("{}#1-1", text(&data));
+    let sums = |path: &str| {
+        let [overview] = json_lines(&["calls", path, "--overview", "--json"])
+            .try_into()
+            .expect("a row");
+        let top = json_lines(&["top", path, "--json"]);
+        (Value::clone(&overview), top[0]["functions"].clone())
+    };
+    for to in ["cdt-dump", "cdt-streams"] {
+        let path = format!("/api/v1/captures/1-1/convert?to={to}");
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        let answer = ask(&format!("http://{address}"), request.as_bytes());
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        assert!(answer.head.contains("application/zip"), "{}", answer.head);
+        let printed = run(&["convert", &capture, "--to", to, "-o", "-"]);
+        assert!(printed.stdout == answer.bytes, "{to}");
+        let archive = folder.path().join(format!("{to}.zip"));
+        std::fs::write(&archive, &answer.bytes).expect("a file");
+        let written = folder.path().join(to);
+        stdout(&["convert", &capture, text(&written), "--to", to]);
+        assert_eq!(sums(text(&archive)), sums(text(&written)), "{to}");
+        assert!(sums(text(&archive)).0["calls"].as_u64() > Some(50));
+        let losses = rows(&address, &format!("/api/v1/captures/1-1/losses?to={to}"));
+        let again = folder.path().join(format!("{to}-again"));
+        let said = json_lines(&["convert", &capture, text(&again), "--to", to, "--json"]);
+        assert_eq!(losses, said, "{to}");
+    }
+}
+
 /// What is asked for in gzip or zstd comes so, and is what it is without.
 #[test]
 fn answers_are_compressed_as_they_are_asked_for() {

@@ -10,6 +10,7 @@ use traceloom_input::Input;
 use traceloom_input::save::{Save, Stdout};
 use traceloom_model::{Clock, Concat, Feature, Flow, Level, Note, Notes};
 
+use super::archive::{NoOutput, SpooledFolder};
 use super::reading::{RecordingFeed, RowCounts};
 use super::{JobFlags, pages};
 use crate::Outcome;
@@ -22,6 +23,9 @@ use crate::pick::Pick;
 use crate::read_plan::ReadPlan;
 use crate::streams::{error_line, stdout};
 use crate::usage::Usage;
+
+/// An output that is not kept.
+const NOWHERE: &str = "/dev/null";
 
 /// One conversion.
 pub(crate) struct Job<'o> {
@@ -56,7 +60,17 @@ impl Job<'_> {
             variant,
             sources: sources.collect(),
         };
-        let (losses, from) = if self.output == "-" {
+        let (losses, from) = if target.is_folder() && self.output == "-" {
+            let mut folder = SpooledFolder::new()?;
+            let done = self.convert(inputs, target, &raise, &mut folder)?;
+            self.refuse(target, &done.0)?;
+            folder.print()?;
+            done
+        } else if target.is_folder() && self.output == NOWHERE {
+            let done = self.convert(inputs, target, &raise, &mut NoOutput)?;
+            self.refuse(target, &done.0)?;
+            done
+        } else if self.output == "-" {
             let mut out = Stdout::default();
             let done = self.convert(inputs, target, &raise, &mut out)?;
             self.refuse(target, &done.0)?;

@@ -167,7 +167,7 @@ pub(super) async fn original(
         ("to" = String, Query, description = "The format, as `convert --to` takes it"),
     ),
     responses(
-        (status = 200, description = "The file", body = Vec<u8>, content_type = "application/octet-stream"),
+        (status = 200, description = "The file; of a format of many files a zip archive, as `application/zip`", body = Vec<u8>, content_type = "application/octet-stream"),
         (status = "4XX", description = "Why there is no answer", body = Problem, content_type = "application/problem+json"),
     ),
 )]
@@ -178,8 +178,11 @@ pub(super) async fn converted(
 ) -> Response {
     match target(&text, raw.as_deref()) {
         Ok((id, to, extension)) => {
-            let form =
-                Representation::File("application/octet-stream", format!("{id}.{extension}"));
+            let kind = match extension {
+                "zip" => "application/zip",
+                _ => "application/octet-stream",
+            };
+            let form = Representation::File(kind, format!("{id}.{extension}"));
             answered(&http, &Question::Converted { id, to }, form).await
         }
         Err(problem) => *problem,
@@ -214,7 +217,7 @@ pub(super) async fn losses(
 /// Formats that captures can be converted to.
 #[utoipa::path(
     get, path = "/api/v1/formats", tag = "captures",
-    responses((status = 200, description = "A row a format of one file that can be written: `name`, `title`, `extensions`", body = Rows)),
+    responses((status = 200, description = "A row a format that can be written: `name`, `title`, `extensions`", body = Rows)),
 )]
 pub(super) async fn formats() -> Response {
     let rows = targets().map(|format| {
@@ -224,13 +227,13 @@ pub(super) async fn formats() -> Response {
     crate::http::answer(StatusCode::OK, &json!({"rows": rows, "messages": []}))
 }
 
-/// Returns the formats of one file that can be written.
+/// Returns the formats that can be written.
 fn targets() -> impl Iterator<Item = &'static Format> {
-    let is_target = |format: &&Format| format.raise.is_some() && !format.is_folder();
+    let is_target = |format: &&Format| format.raise.is_some();
     FORMATS.iter().copied().filter(is_target)
 }
 
-/// Reads the capture and the format; a folder cannot be sent as one file.
+/// Reads the capture and the format, with the extension of what is sent: a folder is sent as an archive.
 fn target(
     text: &str,
     raw: Option<&str>,
@@ -242,13 +245,16 @@ fn target(
     let found = targets().find(|format| format.name == name);
     match found {
         Some(format) if !to.contains('\0') => {
-            let extension = format.extensions.first().copied().unwrap_or("bin");
+            let extension = match format.is_folder() {
+                true => "zip",
+                false => format.extensions.first().copied().unwrap_or("bin"),
+            };
             Ok((id, to.to_owned(), extension))
         }
         _ => {
             let detail = json!({
                 "parameter": "to",
-                "detail": format!("`{to}` is no format of one file that can be written; `traceloom convert --to list` prints them"),
+                "detail": format!("`{to}` is no format that can be written; `traceloom convert --to list` prints them"),
             });
             let title = "the query cannot be read";
             Err(Box::new(problem(StatusCode::BAD_REQUEST, title, &detail)))
