@@ -2,7 +2,6 @@
 
 mod hex;
 
-use std::fmt::Write as _;
 use std::io::{BufWriter, Write};
 
 use clap::Args;
@@ -12,7 +11,7 @@ use traceloom_model::{Flow, Level, Note, printable};
 
 use crate::Outcome;
 use crate::args::Common;
-use crate::fields::{Json, put_plain};
+use crate::fields::Json;
 use crate::info::note_json;
 use crate::live::{ArrivingPath, LiveFormat};
 use crate::open::open_among;
@@ -122,7 +121,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
                 part: name,
                 names,
                 left: options.limit_records.filter(|&most| most > 0),
-                line: String::new(),
+                line: Vec::new(),
                 error: None,
                 stopped: false,
             };
@@ -178,7 +177,7 @@ fn follow(
             part: has_members.then_some(name.as_str()),
             names: None,
             left: options.limit_records.filter(|&most| most > 0),
-            line: String::new(),
+            line: Vec::new(),
             error: None,
             stopped: false,
         };
@@ -221,7 +220,7 @@ struct Printer<'p, W: Write> {
     names: Option<&'p RowTable>,
     left: Option<u64>,
     /// The line at hand.
-    line: String,
+    line: Vec<u8>,
     error: Option<anyhow::Error>,
     stopped: bool,
 }
@@ -269,23 +268,24 @@ impl<W: Write> Printer<'_, W> {
     fn text(&mut self, record: &dyn Record) -> anyhow::Result<()> {
         let line = &mut self.line;
         line.clear();
-        let place = self.style.dim(format!("{:>10}", record.offset()));
-        write!(line, "{place} {}", self.style.bold(record.kind()))?;
+        self.style.put_offset(record.offset(), line);
+        line.push(b' ');
+        self.style.put_bold(record.kind(), line);
         let texts = self.options.resolve.then_some(RecordTexts {
             record,
             names: self.names,
         });
         record.fields(&mut |name, field| {
-            line.push(' ');
-            line.push_str(&printable(name));
-            line.push('=');
+            line.push(b' ');
+            line.extend_from_slice(printable(name).as_bytes());
+            line.push(b'=');
             match &texts {
-                Some(texts) => line.push_str(&texts.plain(&field)),
-                None => put_plain(&field, line),
+                Some(texts) => line.extend_from_slice(texts.plain(&field).as_bytes()),
+                None => field.put_text(line),
             }
         });
-        line.push('\n');
-        self.out.write_all(line.as_bytes())?;
+        line.push(b'\n');
+        self.out.write_all(line)?;
         Ok(())
     }
 }

@@ -156,6 +156,7 @@ impl PartSummary {
     fn of(summary: RecordingSummary, file: &str, common: &Common) -> Self {
         let mut totals = ValueTotals::default();
         let _ = totals.define(summary.definitions);
+        totals.tables.clock = summary.clock;
         let sums = summary.values.iter();
         totals.sums = sums
             .map(|sum| ((sum.profile, sum.column), (sum.samples, sum.total)))
@@ -167,7 +168,9 @@ impl PartSummary {
             },
             decoded: summary.bytes,
             time: summary.time,
+            clock: totals.clock(),
             values: totals.values(file),
+            spans: summary.spans,
             events: summary.events,
             strict: common.strict,
             ..Self::default()
@@ -402,10 +405,11 @@ fn summed_up(input: &Input, common: &Common) -> anyhow::Result<HashMap<usize, Pa
         if document.seekable_size().is_none() {
             continue;
         }
-        if let Some(summary) = summarise(&document, &common.limits()?)? {
+        if let Some(mut summary) = summarise(&document, &common.limits()?)? {
+            let notes = std::mem::take(&mut summary.notes);
             let mut facts = PartSummary::of(summary, &part.part.name, common);
             facts.notes.part(PartId::nth(at));
-            for note in input.notes(at) {
+            for note in input.notes(at).into_iter().chain(notes) {
                 let _ = facts.note(note);
             }
             summed.insert(at, facts);

@@ -71,6 +71,33 @@ impl Style {
         self.paint(code, level)
     }
 
+    /// Appends what `put` does, as [`Style::bold`] and [`Style::dim`] have it: it must be without effects on a terminal.
+    fn put_painted(&self, code: &str, out: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
+        if self.colored {
+            out.extend([b"\x1b[", code.as_bytes(), b"m"].concat());
+        }
+        put(out);
+        if self.colored {
+            out.extend_from_slice(b"\x1b[0m");
+        }
+    }
+
+    /// Appends a bold text.
+    pub(crate) fn put_bold(&self, text: &str, out: &mut Vec<u8>) {
+        let put = |out: &mut Vec<u8>| out.extend_from_slice(printable(text).as_bytes());
+        self.put_painted("1", out, put);
+    }
+
+    /// Appends a dimmed offset, at least ten columns wide.
+    pub(crate) fn put_offset(&self, offset: u64, out: &mut Vec<u8>) {
+        self.put_painted("2", out, |out| {
+            let mut buffer = itoa::Buffer::new();
+            let digits = buffer.format(offset).as_bytes();
+            out.resize(out.len() + 10_usize.saturating_sub(digits.len()), b' ');
+            out.extend_from_slice(digits);
+        });
+    }
+
     /// Paints one line, without effects on a terminal but its colour.
     fn paint(&self, code: &str, text: impl fmt::Display) -> String {
         let text = text.to_string();

@@ -13,7 +13,7 @@ mod obey;
 use std::io::Read as _;
 use std::path::Path;
 
-use obey::{Place, along, cut, lowers, lowers_notes, obeys, whole};
+use obey::{Place, along, cut, lowers, lowers_notes, obeys, sums_up, whole};
 use proptest::prelude::*;
 use traceloom_formats::{FORMATS, Format, Probe, Record, RecordSink, read_slice};
 use traceloom_model::{Flow, Level, Limits, Note};
@@ -71,6 +71,7 @@ fn laws(format: &'static Format, name: &str, input: &[u8]) {
     };
     law("lowered", lowers(format, input));
     law("noted", lowers_notes(format, input));
+    law("summed up", sums_up(format, input).map(drop));
     let mut random = Random(input.len() as u64);
 
     if input.len() <= SMALL {
@@ -111,6 +112,10 @@ fn laws(format: &'static Format, name: &str, input: &[u8]) {
             &format!("noted, truncated at {at}"),
             lowers_notes(format, &input[..at]),
         );
+        law(
+            &format!("summed up, truncated at {at}"),
+            sums_up(format, &input[..at]).map(drop),
+        );
         if let Some(byte) = changed.get_mut(at) {
             *byte ^= 0x55;
             law(
@@ -120,6 +125,10 @@ fn laws(format: &'static Format, name: &str, input: &[u8]) {
             law(
                 &format!("noted, changed at {at}"),
                 lowers_notes(format, &changed),
+            );
+            law(
+                &format!("summed up, changed at {at}"),
+                sums_up(format, &changed).map(drop),
             );
             changed[at] ^= 0x55;
         }
@@ -151,6 +160,11 @@ fn everywhere(
         let is_noted = at % NOTED == 0;
         if is_noted {
             law("noted, truncated at", at, lowers_notes(format, shorter));
+            law(
+                "summed up, truncated at",
+                at,
+                sums_up(format, shorter).map(drop),
+            );
         }
         if let Some(byte) = flipped.get_mut(at) {
             *byte ^= 1 << random.below(8);
@@ -158,6 +172,11 @@ fn everywhere(
             law("flipped at", at, obeys(format, &flipped, &cuts));
             if is_noted {
                 law("noted, flipped at", at, lowers_notes(format, &flipped));
+                law(
+                    "summed up, flipped at",
+                    at,
+                    sums_up(format, &flipped).map(drop),
+                );
             }
             flipped[at] = input[at];
         }
@@ -232,6 +251,16 @@ fn samples_obey() {
                 laws(format, &format!("sample {seed}"), &bytes);
             }
         }
+    }
+}
+
+#[test]
+fn samples_are_summed_up() {
+    for format in FORMATS.iter().filter(|format| format.summarise.is_some()) {
+        let sample = traceloom_samples::by_name(format.name).expect("each has a sample");
+        let mut bytes = Vec::new();
+        sample(1, 20_000, &mut |piece| bytes.extend_from_slice(piece));
+        assert_eq!(sums_up(format, &bytes), Ok(true), "{}", format.name);
     }
 }
 

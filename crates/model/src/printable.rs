@@ -18,6 +18,10 @@ use std::fmt::Write as _;
 /// ```
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
+    let is_printed = |byte: u8| matches!(byte, b' '..=b'~');
+    if text.bytes().all(is_printed) {
+        return Cow::Borrowed(text);
+    }
     let mut before = '\0';
     let found = text.char_indices().find(|&(_, c)| {
         let unsafe_here = is_harmful(c, before);

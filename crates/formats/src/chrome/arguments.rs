@@ -2,10 +2,9 @@
 
 use traceloom_model::{Attribute, AttributeKey, ElementType, StringId, Tables, Value as Held};
 
-use super::event::borrowed_word;
 use crate::spans::reserved_args::{self, ReservedArg};
 use crate::spans::slices::Annotated;
-use crate::text::json::{Kind, Value};
+use crate::text::json::{Kind, Token, Value};
 
 /// Values inside values that are read; deeper ones read as nothing.
 const DEEPEST: usize = 64;
@@ -20,10 +19,11 @@ pub(super) fn annotated(args: Option<Value<'_>>, tables: &mut Tables) -> Annotat
                 let class = text(
                     member
                         .get("class")
-                        .filter(|class| class.kind() == Kind::String),
+                        .filter(|class| class.kind() == Kind::String)
+                        .map(Value::token),
                     tables,
                 );
-                let message = text(member.get("message"), tables);
+                let message = text(member.get("message").map(Value::token), tables);
                 annotated.marks.except(class, message, tables);
                 continue;
             }
@@ -43,8 +43,8 @@ pub(super) fn annotated(args: Option<Value<'_>>, tables: &mut Tables) -> Annotat
 }
 
 /// Interns a word, of none nothing.
-pub(super) fn text(value: Option<Value<'_>>, tables: &mut Tables) -> Option<StringId> {
-    let text = value.map(borrowed_word)?;
+pub(super) fn text(value: Option<Token<'_>>, tables: &mut Tables) -> Option<StringId> {
+    let text = value.map(Token::word)?;
     Some(tables.bytes(&text))
 }
 

@@ -3,7 +3,6 @@
 use traceloom_model::TrackKind;
 use traceloom_model::bounds::saturated_u32;
 
-use super::event::word;
 use super::survey::{Thread, numeric};
 use crate::text::json::{Kind, Value};
 
@@ -25,10 +24,10 @@ pub(super) struct WrittenTrackFacts {
 
 impl WrittenTrackFacts {
     pub(super) fn read(row: Value<'_>) -> Self {
-        let number = |value: Value<'_>| numeric(&word(value));
+        let number = |value: Value<'_>| numeric(&value.word());
         let thread = |key: &str| {
             let row = row.get(key)?;
-            Some((word(row.get("pid")?), word(row.get("tid")?)))
+            Some((row.get("pid")?.owned_word(), row.get("tid")?.owned_word()))
         };
         let kind = row.get("kind").and_then(Value::bytes);
         let lane = row.get("lane").and_then(number).unwrap_or(0);
@@ -46,7 +45,7 @@ impl WrittenTrackFacts {
             os_id: row.get("os_id").map(number),
             name: row.get("name").map(|name| {
                 let text = name.kind() == Kind::String;
-                text.then(|| word(name))
+                text.then(|| name.owned_word())
             }),
         }
     }

@@ -4,21 +4,22 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    BATCH_ROWS, Clock, Flow, Function, Level, Limit, LinkBatch, Order, Sink, StackId, Tables,
+    BATCH_ROWS, Flow, Function, Level, Limit, Limits, LinkBatch, Order, Sink, StackId, Tables,
     Timestamp,
 };
 
 use super::arguments::{annotated, text};
 use super::by_end::ByEnd;
-use super::event::{TraceEvent, word};
+use super::event::{EventKey, TraceEvent};
 use super::points::{Timed, is_event};
-use super::survey::{Sorted, TracePart, TraceSurvey, each, id_of, survey, thread};
+use super::survey::{Sorted, TraceSurvey, id_of, survey, thread};
 use super::tracks::TrackLines;
+use super::walk::{TracePart, each};
 use crate::codec::CountedNotes;
 use crate::codec::two_pass;
 use crate::spans::rows::PendingRows;
-use crate::spans::slices::{Flows, OpenSlice, SliceLine, SliceStep, Slices};
-use crate::text::json::Value;
+use crate::spans::slices::{Annotated, Flows, OpenSlice, SliceLine, SliceStep, Slices};
+use crate::text::json::{Document, JsonTexts, Token};
 use crate::{Error, LowerOptions, Pull, Source};
 
 /// Lowers every part of a source, each a trace of its own.
@@ -31,13 +32,8 @@ pub(super) fn lower(
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
     let begin = |survey: &TraceSurvey, tables: &mut Tables| {
-        let clock = if survey.is_unix {
-            Clock::Unix
-        } else {
-            Clock::Unknown(Some(tables.string("chrome")))
-        };
         // Asynchronous events of one track may overlap.
-        (Order::Finish, clock)
+        (Order::Finish, survey.clock(tables))
     };
     two_pass::lower(
         source,
@@ -61,6 +57,8 @@ fn rows(
     }
     let mut lowering = Lowering {
         survey,
+        limits: &options.limits,
+        texts: JsonTexts::default(),
         tables,
         tally,
         slices: Slices::new(&options.limits),
@@ -73,12 +71,12 @@ fn rows(
         objects: HashMap::default(),
         stacks: HashMap::default(),
     };
-    let whole = each(pull, &options.limits, |piece| match piece {
-        TracePart::Event(value, offset) => {
-            lowering.event(&TraceEvent::read(value), offset);
+    let whole = each(pull, &options.limits, |part| match part {
+        TracePart::Event { event, offset, .. } => {
+            lowering.event(event, offset);
             lowering.flush(sink, BATCH_ROWS)
         }
-        TracePart::Member(..) | TracePart::Note(_) => Flow::Continue(()),
+        _ => Flow::Continue(()),
     })?;
     if !whole {
         return Ok(Flow::Break(()));
@@ -91,6 +89,9 @@ const LANES: u32 = 64;
 
 pub(super) struct Lowering<'a> {
     pub(super) survey: &'a TraceSurvey,
+    pub(super) limits: &'a Limits,
+    /// Parses arguments in the same memory.
+    texts: JsonTexts,
     pub(super) tables: &'a mut Tables,
     pub(super) tally: &'a mut CountedNotes,
     slices: Slices,
@@ -108,12 +109,12 @@ pub(super) struct Lowering<'a> {
 }
 
 impl Lowering<'_> {
-    fn event(&mut self, event: &TraceEvent<'_>, offset: u64) {
+    fn event(&mut self, event: TraceEvent<'_>, offset: u64) {
         let phase = event.phase();
         if phase == b'M' {
             return;
         }
-        let Some(ts) = event.ts else {
+        let Some(ts) = event.time() else {
             self.tally.add(Level::Damage, "no_timestamp", offset, || {
                 format!("an event of phase `{}` has no time", phase.escape_ascii())
             });
@@ -127,13 +128,13 @@ impl Lowering<'_> {
                 self.on_thread(event, time, SliceStep::Begin(open), offset);
             }
             b'E' => {
-                let annotated = annotated(event.args, self.tables);
+                let annotated = self.annotated(event);
                 self.on_thread(event, time, SliceStep::End(annotated), offset);
             }
             b'b' if is_event(event) => self.event_begins(event, time),
             b'e' if is_event(event) => self.event_ends(event, time, offset),
             b'b' | b'S' => {
-                let track = self.tracks.asynchronous(event, self.tables);
+                let track = self.tracks.asynchronous(event, self.limits, self.tables);
                 let open = self.open(event, time, None);
                 self.hold(
                     track.into(),
@@ -144,8 +145,8 @@ impl Lowering<'_> {
                 );
             }
             b'e' | b'F' => {
-                let track = self.tracks.asynchronous(event, self.tables);
-                let annotated = annotated(event.args, self.tables);
+                let track = self.tracks.asynchronous(event, self.limits, self.tables);
+                let annotated = self.annotated(event);
                 self.hold(
                     track.into(),
                     time,
@@ -155,11 +156,11 @@ impl Lowering<'_> {
                 );
             }
             b'n' | b'T' | b'p' => {
-                let track = self.tracks.asynchronous(event, self.tables);
+                let track = self.tracks.asynchronous(event, self.limits, self.tables);
                 self.instant(event, Some(track), time);
             }
             b'i' | b'I' | b'R' => {
-                let scope = event.scope.and_then(Value::bytes);
+                let scope = event.get(EventKey::Scope).and_then(Token::bytes);
                 let of_thread = scope.is_none_or(|scope| *scope == *b"t");
                 let track = of_thread.then(|| self.tracks.thread(event, self.tables).0.track);
                 self.instant(event, track, time);
@@ -174,32 +175,43 @@ impl Lowering<'_> {
         }
     }
 
+    /// The arguments of an event.
+    pub(super) fn annotated(&mut self, event: TraceEvent<'_>) -> Annotated {
+        let Some(args) = event.get(EventKey::Arguments) else {
+            return Annotated::default();
+        };
+        let tables = &mut *self.tables;
+        let read = |document: &Document<'_>| annotated(document.root(), tables);
+        self.texts.parse(args.raw(), self.limits, read)
+    }
+
     fn open(
         &mut self,
-        event: &TraceEvent<'_>,
+        event: TraceEvent<'_>,
         time: Timestamp,
         until: Option<Timestamp>,
     ) -> OpenSlice {
-        let name = text(event.name, self.tables).filter(|_| event.name.is_some());
+        let name = text(event.get(EventKey::Name), self.tables);
         let function = name.map(|name| self.tables.function(Function::named(name)));
-        let kind = text(event.cat, self.tables);
+        let kind = text(event.get(EventKey::Category), self.tables);
         let kind = kind.filter(|&kind| !self.tables.string_bytes(kind).is_empty());
+        let annotated = self.annotated(event);
         OpenSlice {
             name,
             function,
             kind,
             start: time,
-            annotated: annotated(event.args, self.tables),
+            annotated,
             until,
         }
     }
 
     /// A complete event.
-    fn complete(&mut self, event: &TraceEvent<'_>, time: Timestamp, offset: u64) {
-        let until = time.saturating_add(event.dur.unwrap_or(0).max(0));
+    fn complete(&mut self, event: TraceEvent<'_>, time: Timestamp, offset: u64) {
+        let until = time.saturating_add(event.duration().unwrap_or(0).max(0));
         let open = self.open(event, time, Some(until));
         let (line, sorted) = self.tracks.thread(event, self.tables);
-        if sorted == Sorted::ByEnd && event.bind_id.is_none() {
+        if sorted == Sorted::ByEnd && !event.has(EventKey::BindId) {
             return self.ended(event, line, open, until, offset);
         }
         self.on_thread(event, time, SliceStep::Begin(open), offset);
@@ -208,7 +220,7 @@ impl Lowering<'_> {
     /// Keeps an event that comes after those inside it.
     fn ended(
         &mut self,
-        event: &TraceEvent<'_>,
+        event: TraceEvent<'_>,
         line: SliceLine,
         open: OpenSlice,
         end: Timestamp,
@@ -236,12 +248,15 @@ impl Lowering<'_> {
         }
     }
 
-    fn on_thread(&mut self, event: &TraceEvent<'_>, time: Timestamp, step: SliceStep, offset: u64) {
+    fn on_thread(&mut self, event: TraceEvent<'_>, time: Timestamp, step: SliceStep, offset: u64) {
         let (line, sorted) = self.tracks.thread(event, self.tables);
         let mut flows = Flows::default();
-        if let Some(id) = event.bind_id {
-            let id = self.flow_id(word(id));
-            match (event.flow_in, event.flow_out) {
+        if let Some(id) = event.get(EventKey::BindId) {
+            let id = self.flow_id(id.word().into());
+            match (
+                event.is_true(EventKey::FlowIn),
+                event.is_true(EventKey::FlowOut),
+            ) {
                 (true, false) => flows.ending.push(id),
                 (_, true) => flows.on.push(id),
                 (false, false) => {}
@@ -311,16 +326,15 @@ impl Lowering<'_> {
     }
 
     /// A flow begins, goes on or ends: at the slice that is open, or at the next one.
-    fn flow(&mut self, event: &TraceEvent<'_>, phase: u8, time: Timestamp, offset: u64) {
-        let (id, _, _) = id_of(event);
-        let mut word = event.cat.map(word).unwrap_or_default().into_vec();
-        word.push(0);
-        word.extend_from_slice(&event.name.map(self::word).unwrap_or_default());
+    fn flow(&mut self, event: TraceEvent<'_>, phase: u8, time: Timestamp, offset: u64) {
+        let (id, _, _) = id_of(event, self.limits);
+        let word = |key| event.get(key).map(Token::word).unwrap_or_default();
+        let mut word = [word(EventKey::Category), word(EventKey::Name)].join(&0);
         word.push(0);
         word.extend_from_slice(&id);
         let id = self.flow_id(word.into());
         let (line, sorted) = self.tracks.thread(event, self.tables);
-        let enclosing = event.bp.and_then(Value::bytes);
+        let enclosing = event.get(EventKey::BindingPoint).and_then(Token::bytes);
         let enclosing = enclosing.is_some_and(|bp| *bp == *b"e");
         if phase == b'f' && !enclosing {
             return self.arriving.entry(line).or_default().push(id);

@@ -46,12 +46,14 @@ mod points;
 mod probe;
 mod read;
 mod split;
+mod summary;
 mod survey;
 #[cfg(test)]
 mod tests;
 mod track_facts;
 mod tracks;
 mod value;
+mod walk;
 mod write;
 
 use traceloom_model::{Capabilities, Feature, Variant};
@@ -69,6 +71,7 @@ pub const FORMAT: Format = Format {
     reader: Some(|limits| Box::new(read::Reader::new(limits))),
     lower: Some(lower::lower),
     lowers_notes: true,
+    summarise: Some(summary::summarise),
     raise: Some(write::open),
     holds: HOLDS,
     ..Format::BASE

@@ -6,19 +6,19 @@ use traceloom_model::{
     Value as Held, ValueType,
 };
 
-use super::arguments::{annotated, text};
-use super::event::{TraceEvent, borrowed_word, number, word};
+use super::arguments::text;
+use super::event::{EventKey, TraceEvent};
 use super::lower::Lowering;
 use super::survey::id_of;
 use crate::spans::slices::SliceLine;
-use crate::text::json::{Kind, Value};
+use crate::text::json::{Document, Kind, Token, Value};
 
 /// What ids of events with an end are told apart in, so that they are no asynchronous spans.
 pub(super) const EVENTS: &str = "traceloom.event";
 
 /// Returns true if an asynchronous event is an event with an end, as our writer marks it.
-pub(super) fn is_event(event: &TraceEvent<'_>) -> bool {
-    let scope = event.id_scope.and_then(Value::bytes);
+pub(super) fn is_event(event: TraceEvent<'_>) -> bool {
+    let scope = event.get(EventKey::IdScope).and_then(Token::bytes);
     scope.is_some_and(|scope| *scope == *EVENTS.as_bytes())
 }
 
@@ -33,24 +33,26 @@ pub(super) struct Timed {
 
 impl Lowering<'_> {
     /// An event with an end begins; its end is what comes next.
-    pub(super) fn event_begins(&mut self, event: &TraceEvent<'_>, time: Timestamp) {
+    pub(super) fn event_begins(&mut self, event: TraceEvent<'_>, time: Timestamp) {
         self.put_timed(None);
-        let name = text(event.name, self.tables);
+        let name = text(event.get(EventKey::Name), self.tables);
         let name = name.unwrap_or_else(|| self.tables.string(""));
         // Events of no thread have none of its numbers.
-        let of_thread = event.tid.is_some_and(|tid| *borrowed_word(tid) != *b"0");
+        let of_thread = event
+            .get(EventKey::Thread)
+            .is_some_and(|tid| *tid.word() != *b"0");
         self.timed = Some(Timed {
-            id: id_of(event).0,
+            id: id_of(event, self.limits).0,
             event_type: self.rows.event_type(name, self.tables),
             track: of_thread.then(|| self.tracks.thread(event, self.tables).0.track),
             time,
-            attributes: annotated(event.args, self.tables).attributes,
+            attributes: self.annotated(event).attributes,
         });
     }
 
-    pub(super) fn event_ends(&mut self, event: &TraceEvent<'_>, time: Timestamp, offset: u64) {
+    pub(super) fn event_ends(&mut self, event: TraceEvent<'_>, time: Timestamp, offset: u64) {
         let begun = self.timed.as_ref();
-        if begun.is_some_and(|begun| begun.id == id_of(event).0) {
+        if begun.is_some_and(|begun| begun.id == id_of(event, self.limits).0) {
             return self.put_timed(Some(time));
         }
         self.tally.add(Level::Warn, "unmatched_end", offset, || {
@@ -71,20 +73,22 @@ impl Lowering<'_> {
     /// An event without a length.
     pub(super) fn instant(
         &mut self,
-        event: &TraceEvent<'_>,
+        event: TraceEvent<'_>,
         track: Option<TrackId>,
         time: Timestamp,
     ) {
-        let name = text(event.name, self.tables);
+        let name = text(event.get(EventKey::Name), self.tables);
         let name = name.unwrap_or_else(|| self.tables.string(""));
         let event_type = self.rows.event_type(name, self.tables);
-        let mut attributes = annotated(event.args, self.tables).attributes;
-        let category = text(event.cat, self.tables);
+        let mut attributes = self.annotated(event).attributes;
+        let category = text(event.get(EventKey::Category), self.tables);
         if let Some(category) = category.filter(|&id| !self.tables.string_bytes(id).is_empty()) {
             let key = self.tables.attribute_named("category");
             attributes.push(Attribute::new(key, Held::Text(category)));
         }
-        let stack = event.sf.and_then(|id| self.stack(id));
+        let stack = event
+            .get(EventKey::StackFrame)
+            .and_then(|id| self.stack(id));
         self.rows.events.push(&EventRow {
             track,
             stack,
@@ -94,13 +98,13 @@ impl Lowering<'_> {
     }
 
     /// A stack of the table of frames, each with the id of its caller.
-    fn stack(&mut self, id: Value<'_>) -> Option<StackId> {
-        let key = word(id);
+    fn stack(&mut self, id: Token<'_>) -> Option<StackId> {
+        let key: Box<[u8]> = id.word().into();
         if let Some(&known) = self.stacks.get(&key) {
             return known;
         }
         let mut parent = None;
-        for frame in self.survey.path(id) {
+        for frame in self.survey.path(&key) {
             let name = self.tables.bytes(&frame.name);
             let library = Some(&frame.category).filter(|category| !category.is_empty());
             let library = library.map(|category| self.tables.bytes(category));
@@ -123,13 +127,19 @@ impl Lowering<'_> {
     }
 
     /// Every member of the arguments is a series of its own.
-    pub(super) fn counter(&mut self, event: &TraceEvent<'_>, time: Timestamp) {
-        let name = event.name.map(word).unwrap_or_default();
-        let members = event.args.into_iter().flat_map(Value::items);
-        for member in members {
+    pub(super) fn counter(&mut self, event: TraceEvent<'_>, time: Timestamp) {
+        let name = event
+            .get(EventKey::Name)
+            .map(Token::word)
+            .unwrap_or_default();
+        let Some(args) = event.get(EventKey::Arguments) else {
+            return;
+        };
+        let args = Document::parse(args.raw(), self.limits);
+        for member in args.root().into_iter().flat_map(Value::items) {
             let value = match member.kind() {
                 Kind::Number => member.f64(),
-                Kind::String => number(member).and_then(|text| text.parse().ok()),
+                Kind::String => member.token().digits().and_then(|text| text.parse().ok()),
                 _ => None,
             };
             let (Some(value), Some(key)) = (value, member.key()) else {
@@ -151,11 +161,11 @@ impl Lowering<'_> {
     }
 
     /// An object is made, told about or deleted.
-    pub(super) fn object(&mut self, event: &TraceEvent<'_>, phase: u8, time: Timestamp) {
-        let (id, _, number) = id_of(event);
+    pub(super) fn object(&mut self, event: TraceEvent<'_>, phase: u8, time: Timestamp) {
+        let (id, _, number) = id_of(event, self.limits);
         let next = self.objects.len() as u64;
         let id = ObjectId(number.unwrap_or_else(|| *self.objects.entry(id).or_insert(next)));
-        let class = text(event.name, self.tables);
+        let class = text(event.get(EventKey::Name), self.tables);
         let (SliceLine { track, .. }, _) = self.tracks.thread(event, self.tables);
         if phase == b'N' {
             let class: Option<ClassId> = class.map(|name| {
@@ -185,7 +195,7 @@ impl Lowering<'_> {
         };
         let name = self.tables.string(name);
         let event_type = self.rows.event_type(name, self.tables);
-        let mut attributes = annotated(event.args, self.tables).attributes;
+        let mut attributes = self.annotated(event).attributes;
         if let Some(class) = class {
             let key = self.tables.attribute_named("object.class");
             attributes.push(Attribute::new(key, Held::Text(class)));
@@ -199,9 +209,11 @@ impl Lowering<'_> {
     }
 
     /// A sample of the only profile there is.
-    pub(super) fn sample(&mut self, event: &TraceEvent<'_>, time: Timestamp) {
+    pub(super) fn sample(&mut self, event: TraceEvent<'_>, time: Timestamp) {
         let (SliceLine { track, .. }, _) = self.tracks.thread(event, self.tables);
-        let stack = event.sf.and_then(|id| self.stack(id));
+        let stack = event
+            .get(EventKey::StackFrame)
+            .and_then(|id| self.stack(id));
         let tables = &mut *self.tables;
         let batch = self.rows.samples.get_or_insert_with(|| {
             let name = tables.string("samples");

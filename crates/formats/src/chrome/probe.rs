@@ -3,9 +3,7 @@
 use traceloom_model::Limits;
 use traceloom_model::bounds::subslice;
 
-use super::event::TraceEvent;
 use super::split::{TracePiece, TraceSplitter};
-use crate::text::json::Kind;
 use crate::{Confidence, Probe};
 
 /// Events looked at.
@@ -43,13 +41,11 @@ pub(super) fn probe(probe: &Probe<'_>) -> Option<Confidence> {
                 len
             }
             TracePiece::Member(_, _, end) => end,
-            TracePiece::Event(from, end) => {
-                let fits = splitter.parsed(window.get(from..end)?, |document| {
-                    let root = document.root().filter(|root| root.kind() == Kind::Object)?;
-                    let event = TraceEvent::read(root);
-                    let timed = event.ts.is_some() || event.phase() == b'M';
-                    Some(event.phase() != 0 && timed)
-                })?;
+            TracePiece::Event(end) => {
+                let fits = splitter.event_of(window.get(..end)?, |event, _| {
+                    let timed = event.time().is_some() || event.phase() == b'M';
+                    event.phase() != 0 && timed
+                });
                 events += 1;
                 fitting += usize::from(fits);
                 end

@@ -1,19 +1,18 @@
 //! Text to native records: events, members, and what lies between them.
 
-use traceloom_model::bounds::subslice;
 use traceloom_model::{Flow, Limits};
 
 use super::event::TraceEvent;
-use super::split::{TracePiece, TraceSplitter};
+use super::split::TraceSplitter;
+use super::walk::TracePart;
 use crate::text::json::{Document, Kind, Value};
-use crate::{Chunk, Field, Opaque, Reader as Native, Record, RecordSink, Step, damage, info};
+use crate::{Chunk, Field, Opaque, Reader as Native, Record, RecordSink, Step};
 
 /// Reads a trace.
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
     splitter: TraceSplitter,
     limits: Limits,
-    told: bool,
 }
 
 impl Reader {
@@ -21,48 +20,21 @@ impl Reader {
         Self {
             splitter: TraceSplitter::new(limits),
             limits: *limits,
-            told: false,
         }
-    }
-
-    fn value(
-        &mut self,
-        kind: &'static str,
-        (offset, bytes, from): (u64, &[u8], usize),
-        out: &mut dyn RecordSink,
-    ) -> Flow {
-        let limits = &self.limits;
-        let text = subslice(bytes, from..);
-        self.splitter.parsed(text, |document| {
-            for defect in document.defects() {
-                let at = offset + (from + defect.offset) as u64;
-                let note = damage(defect.kind, at, defect.text);
-                out.note(note.counting((defect.skipped as u64).max(1)))?;
-            }
-            let key = (from > 0).then(|| Document::parse(subslice(bytes, ..from), limits));
-            out.record(&Parsed {
-                kind,
-                offset,
-                bytes,
-                key: key.as_ref().and_then(Document::root),
-                value: document.root(),
-            })
-        })
     }
 }
 
-/// A record and its parsed value.
-struct Parsed<'a> {
-    kind: &'static str,
+/// A member of the outermost object and its parsed value.
+struct MemberRecord<'a> {
     offset: u64,
     bytes: &'a [u8],
     key: Option<Value<'a>>,
     value: Option<Value<'a>>,
 }
 
-impl Record for Parsed<'_> {
-    fn kind(&self) -> &str {
-        self.kind
+impl Record for MemberRecord<'_> {
+    fn kind(&self) -> &'static str {
+        "member"
     }
 
     fn offset(&self) -> u64 {
@@ -79,11 +51,49 @@ impl Record for Parsed<'_> {
             show("key", Field::Str(&key));
             return with_field(value, &mut |field| show("value", field));
         }
-        for member in value.items() {
-            let key = member.key().unwrap_or_default();
-            with_field(member, &mut |field| {
-                show(&String::from_utf8_lossy(&key), field);
-            });
+        with_members(value, show);
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.bytes);
+    }
+}
+
+/// Shows each member of an object.
+fn with_members(value: Value<'_>, show: &mut dyn FnMut(&str, Field<'_>)) {
+    for member in value.items() {
+        let key = member.key().unwrap_or_default();
+        with_field(member, &mut |field| {
+            show(&String::from_utf8_lossy(&key), field);
+        });
+    }
+}
+
+/// An event, which is parsed as far as it is asked for.
+struct EventRecord<'a> {
+    offset: u64,
+    bytes: &'a [u8],
+    event: TraceEvent<'a>,
+    limits: &'a Limits,
+}
+
+impl Record for EventRecord<'_> {
+    fn kind(&self) -> &'static str {
+        "event"
+    }
+
+    fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn fields(&self, show: &mut dyn FnMut(&str, Field<'_>)) {
+        let document = Document::parse(self.bytes, self.limits);
+        if let Some(value) = document.root() {
+            with_members(value, show);
         }
     }
 
@@ -92,13 +102,7 @@ impl Record for Parsed<'_> {
     }
 
     fn time(&self) -> Option<(i64, i64)> {
-        let event = self
-            .value
-            .filter(|_| self.kind == "event")
-            .map(TraceEvent::read)?;
-        let start = event.ts?;
-        // Metadata has no time of its own.
-        (event.phase() != b'M').then(|| (start, start.saturating_add(event.dur.unwrap_or(0))))
+        self.event.covered()
     }
 }
 
@@ -147,57 +151,53 @@ fn scalar<'f>(value: Value<'f>, text: Option<&'f [u8]>) -> Field<'f> {
 
 impl Native for Reader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
-        let mut at = 0;
-        loop {
-            let window = subslice(chunk.bytes, at..);
-            let offset = chunk.offset + at as u64;
-            let of = |len: usize| window.get(..len).unwrap_or(window);
-            let (len, flow) = match self.splitter.next(window, chunk.eof) {
-                TracePiece::Need(need) => return Step::More { consumed: at, need },
-                TracePiece::End => {
-                    if self.splitter.unterminated && !std::mem::replace(&mut self.told, true) {
-                        let text = "the trace ends without closing its brackets, as it may";
-                        if out.note(info("unterminated", offset, text)).is_break() {
-                            return Step::Stop;
-                        }
-                    }
-                    return Step::More {
-                        consumed: at,
-                        need: 1,
-                    };
-                }
-                TracePiece::Text(len) => {
-                    let text = Opaque {
-                        kind: "text",
-                        offset,
-                        bytes: of(len),
-                    };
-                    (len, out.record(&text))
-                }
-                TracePiece::Event(from, end) => {
-                    (end, self.value("event", (offset, of(end), from), out))
-                }
-                TracePiece::Member(_, from, end) => {
-                    (end, self.value("member", (offset, of(end), from), out))
-                }
-                TracePiece::Damage(len, kind) => {
-                    let text = "bytes that are no event and no member";
-                    let note = damage(kind, offset, text).counting(len as u64);
-                    let flow = out.record(&Opaque::damage(offset, of(len)));
-                    (
-                        len,
-                        if flow.is_break() {
-                            flow
-                        } else {
-                            out.note(note)
-                        },
-                    )
-                }
-            };
-            if flow.is_break() {
-                return Step::Stop;
-            }
-            at += len;
+        let limits = self.limits;
+        self.splitter
+            .walk(chunk, &mut |part| record(&part, &limits, out))
+    }
+}
+
+/// Hands on a part as a record, and what is to be said of it.
+fn record(part: &TracePart<'_>, limits: &Limits, out: &mut dyn RecordSink) -> Flow {
+    match *part {
+        TracePart::Text { offset, bytes } => out.record(&Opaque {
+            kind: "text",
+            offset,
+            bytes,
+        }),
+        TracePart::Event {
+            offset,
+            bytes,
+            event,
+            ..
+        } => {
+            part.each_note(&mut |note| out.note(note))?;
+            out.record(&EventRecord {
+                offset,
+                bytes,
+                event,
+                limits,
+            })
         }
+        TracePart::Member {
+            offset,
+            bytes,
+            key,
+            value,
+            ..
+        } => {
+            part.each_note(&mut |note| out.note(note))?;
+            out.record(&MemberRecord {
+                offset,
+                bytes,
+                key: key.root(),
+                value: value.root(),
+            })
+        }
+        TracePart::Damage { offset, bytes, .. } => {
+            out.record(&Opaque::damage(offset, bytes))?;
+            part.each_note(&mut |note| out.note(note))
+        }
+        TracePart::Unterminated { .. } => part.each_note(&mut |note| out.note(note)),
     }
 }

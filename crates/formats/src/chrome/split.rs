@@ -6,15 +6,16 @@
 use traceloom_model::bounds::subslice;
 use traceloom_model::{Limit, Limits};
 
-use crate::text::json::{Document, JsonTexts, quote_or_backslash};
+use super::event::{EventPlaces, TraceEvent};
+use crate::text::json::{Defect, JsonTexts, plain_object, quote_or_backslash};
 
 /// What lies at the beginning of the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TracePiece {
     /// So many bytes that are no value: brackets, commas, space.
     Text(usize),
-    /// An event: where its value begins, and where it ends.
-    Event(usize, usize),
+    /// An event, and where it ends.
+    Event(usize),
     /// A member of the outermost object: where its key begins, where its value does, where it ends.
     Member(usize, usize, usize),
     /// So many bytes that are nothing of the format.
@@ -44,10 +45,14 @@ pub(super) struct TraceSplitter {
     state: SplitState,
     /// Where an event ends, its parser knows; it keeps the event that was found last.
     texts: JsonTexts,
-    limits: Limits,
+    /// The members of the event that was found last, where nothing in it is unusual, and where it ends.
+    places: EventPlaces,
+    plain_end: Option<usize>,
+    pub(super) limits: Limits,
     limit: usize,
     /// The array of events was never closed.
-    pub(super) unterminated: bool,
+    unterminated: bool,
+    is_end_told: bool,
 }
 
 /// Bytes around damage that must be seen to find the next event.
@@ -58,9 +63,12 @@ impl TraceSplitter {
         Self {
             state: SplitState::Start,
             texts: JsonTexts::default(),
+            places: EventPlaces::default(),
+            plain_end: None,
             limits: *limits,
             limit: limits.size(Limit::String),
             unterminated: false,
+            is_end_told: false,
         }
     }
 
@@ -112,18 +120,41 @@ impl TraceSplitter {
         TracePiece::Text(1)
     }
 
-    /// Shows the parsed text of a piece.
-    pub(super) fn parsed<T>(&mut self, text: &[u8], see: impl FnOnce(&Document<'_>) -> T) -> T {
-        self.texts.parse(text, &self.limits, see)
+    /// Returns true once, when the trace has ended without closing its brackets.
+    pub(super) fn ends_unterminated(&mut self) -> bool {
+        self.unterminated && !std::mem::replace(&mut self.is_end_told, true)
+    }
+
+    /// Shows the event that a piece is, and what in it is not JSON.
+    pub(super) fn event_of<T>(
+        &mut self,
+        text: &[u8],
+        see: impl FnOnce(TraceEvent<'_>, &[Defect]) -> T,
+    ) -> T {
+        if self.plain_end.take() == Some(text.len()) {
+            return see(TraceEvent::new(text, &self.places), &[]);
+        }
+        let places = &mut self.places;
+        self.texts.parse(text, &self.limits, |document| {
+            *places = document.root().map(EventPlaces::read).unwrap_or_default();
+            see(TraceEvent::new(text, places), document.defects())
+        })
     }
 
     fn event(&mut self, window: &[u8], eof: bool) -> TracePiece {
         let allowed = window.get(..self.limit).unwrap_or(window);
+        self.places.clear();
+        let places = &mut self.places;
+        let deepest = self.limits.size(Limit::Depth);
+        self.plain_end = plain_object(allowed, deepest, |key, place| places.put(key, place));
+        if let Some(end) = self.plain_end {
+            return TracePiece::Event(end);
+        }
         if let Some(end) = self.texts.hold(allowed, &self.limits) {
-            return TracePiece::Event(0, end);
+            return TracePiece::Event(end);
         }
         match value_end(window, 0, self.limit) {
-            TraceEnd::At(end) => TracePiece::Event(0, end),
+            TraceEnd::At(end) => TracePiece::Event(end),
             TraceEnd::Cut if !eof => {
                 TracePiece::Need(window.len().saturating_mul(2).max(LOOKAHEAD))
             }

@@ -3,17 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
-use traceloom_model::bounds::subslice;
-use traceloom_model::{Flow, Limit, Limits, Note};
+use traceloom_model::{Clock, Flow, Limit, Limits, Note, Tables};
 
 use super::by_thread::ByThread;
-use super::event::{TraceEvent, id_number, number, thread_words, word};
+use super::event::{EventKey, TraceEvent, id_number};
 use super::facts::WrittenTrackFacts;
-use super::split::{TracePiece, TraceSplitter};
-use crate::Step;
-use crate::codec::each_window;
-use crate::text::json::{Document, Kind, Value, scale};
-use crate::{Error, Pull, damage, info};
+use super::walk::{TracePart, each};
+use crate::text::json::{Document, Token, Value};
+use crate::{Error, Pull};
 
 /// Process and thread as the trace writes them.
 pub(super) type Thread = (Box<[u8]>, Box<[u8]>);
@@ -75,105 +72,16 @@ pub(super) fn survey(
     note: &mut dyn FnMut(Note) -> Flow,
 ) -> Result<Option<TraceSurvey>, Error> {
     let mut survey = TraceSurvey::default();
-    let most = limits.size(Limit::Table);
-    let whole = each(pull, limits, |piece| match piece {
-        TracePart::Event(value, _) => {
-            survey.event(&TraceEvent::read(value), most);
-            Flow::Continue(())
+    let whole = each(pull, limits, |part| {
+        part.each_note(note)?;
+        match part {
+            TracePart::Event { event, .. } => survey.event(event, limits),
+            TracePart::Member { key, value, .. } => survey.member(key, value, limits),
+            _ => {}
         }
-        TracePart::Member(key, value) => {
-            survey.member(key, value, most);
-            Flow::Continue(())
-        }
-        TracePart::Note(text) => note(text),
+        Flow::Continue(())
     })?;
     Ok(whole.then_some(survey))
-}
-
-/// What a walk over a trace meets.
-pub(super) enum TracePart<'d> {
-    /// An event and its offset.
-    Event(Value<'d>, u64),
-    /// A member of the outermost object.
-    Member(&'d [u8], Value<'d>),
-    Note(Note),
-}
-
-/// Shows every event, member and note of a part until `see` breaks; returns false when it did.
-pub(super) fn each(
-    pull: &mut dyn Pull,
-    limits: &Limits,
-    mut see: impl FnMut(TracePart<'_>) -> Flow,
-) -> Result<bool, Error> {
-    let mut splitter = TraceSplitter::new(limits);
-    let mut ended = false;
-    let whole = each_window(pull, 1, |chunk| {
-        let mut at = 0;
-        let need = loop {
-            let window = subslice(chunk.bytes, at..);
-            let offset = chunk.offset + at as u64;
-            let (len, flow) = match splitter.next(window, chunk.eof) {
-                TracePiece::Need(need) => break need,
-                TracePiece::End => {
-                    if splitter.unterminated && chunk.eof {
-                        let text = "the trace ends without closing its brackets, as it may";
-                        let note = info("unterminated", offset, text);
-                        ended = see(TracePart::Note(note)).is_continue();
-                        return Step::Stop;
-                    }
-                    break 1;
-                }
-                TracePiece::Text(len) => (len, Flow::Continue(())),
-                TracePiece::Event(from, end) => {
-                    let text = subslice(window, from..end);
-                    let flow = splitter.parsed(text, |document| {
-                        defects(document, offset + from as u64, &mut see)?;
-                        match document.root() {
-                            Some(value) => see(TracePart::Event(value, offset)),
-                            None => Flow::Continue(()),
-                        }
-                    });
-                    (end, flow)
-                }
-                TracePiece::Member(key, from, end) => {
-                    let document = Document::parse(subslice(window, from..end), limits);
-                    let key = subslice(window, key..from);
-                    let key = Document::parse(key, limits);
-                    let name = key.root().and_then(Value::bytes).unwrap_or_default();
-                    let mut flow = defects(&document, offset + from as u64, &mut see);
-                    if let (Some(value), true) = (document.root(), flow.is_continue()) {
-                        flow = see(TracePart::Member(&name, value));
-                    }
-                    (end, flow)
-                }
-                TracePiece::Damage(len, kind) => {
-                    let text = "bytes that are no event and no member";
-                    let note = damage(kind, offset, text).counting(len as u64);
-                    (len, see(TracePart::Note(note)))
-                }
-            };
-            if flow.is_break() {
-                return Step::Stop;
-            }
-            at += len;
-        };
-        Step::More { consumed: at, need }
-    })?;
-    Ok(whole || ended)
-}
-
-/// Notes each place of a document that is not JSON, as reading its record does.
-fn defects(
-    document: &Document<'_>,
-    from: u64,
-    see: &mut impl FnMut(TracePart<'_>) -> Flow,
-) -> Flow {
-    for defect in document.defects() {
-        let note = damage(defect.kind, from + defect.offset as u64, defect.text);
-        let skipped = (defect.skipped as u64).max(1);
-        see(TracePart::Note(note.counting(skipped)))?;
-    }
-    Flow::Continue(())
 }
 
 impl SurveyedIds {
@@ -194,6 +102,13 @@ impl SurveyedIds {
 }
 
 impl TraceSurvey {
+    pub(super) fn clock(&self, tables: &mut Tables) -> Clock {
+        match self.is_unix {
+            true => Clock::Unix,
+            false => Clock::Unknown(Some(tables.string("chrome"))),
+        }
+    }
+
     /// Returns in which order the events of a thread come.
     pub(super) fn sorted(&self, (process, thread): &Thread) -> Sorted {
         match self.threads.get(process, thread) {
@@ -212,19 +127,20 @@ impl TraceSurvey {
         tops.map(|&(_, nth)| nth)
     }
 
-    fn event(&mut self, event: &TraceEvent<'_>, most: usize) {
+    fn event(&mut self, event: TraceEvent<'_>, limits: &Limits) {
         let phase = event.phase();
-        self.has_flows |= matches!(phase, b's' | b't' | b'f') || event.bind_id.is_some();
+        self.has_flows |= matches!(phase, b's' | b't' | b'f') || event.has(EventKey::BindId);
         if phase == b'M' {
-            return self.metadata(event, most);
+            return self.metadata(event, limits);
         }
         if !matches!(phase, b'X' | b'B' | b'E' | b's' | b't' | b'f') {
             return;
         }
-        let Some(start) = event.ts else { return };
-        let end = start.saturating_add(event.dur.unwrap_or(0));
+        let Some(start) = event.time() else { return };
+        let end = start.saturating_add(event.duration().unwrap_or(0));
         let complete = phase == b'X';
-        let (process, thread) = thread_words(event);
+        let (process, thread) = event.thread_words();
+        let most = limits.size(Limit::Table);
         let full = self.threads.len() >= most;
         match self.threads.get_mut(&process, &thread) {
             Some(seen) => {
@@ -233,7 +149,7 @@ impl TraceSurvey {
                 seen.start = start;
                 seen.end = end;
                 let held = seen.tops.len();
-                if complete && event.bind_id.is_none() {
+                if complete && !event.has(EventKey::BindId) {
                     seen.complete(start, self.n_tops < most);
                 }
                 self.n_tops = (self.n_tops + seen.tops.len()).saturating_sub(held);
@@ -247,7 +163,7 @@ impl TraceSurvey {
                     n_complete: 0,
                     tops: Vec::new(),
                 };
-                if complete && event.bind_id.is_none() {
+                if complete && !event.has(EventKey::BindId) {
                     seen.complete(start, true);
                 }
                 self.threads.insert((process.into(), thread.into()), seen);
@@ -256,18 +172,24 @@ impl TraceSurvey {
         }
     }
 
-    fn metadata(&mut self, event: &TraceEvent<'_>, most: usize) {
+    fn metadata(&mut self, event: TraceEvent<'_>, limits: &Limits) {
+        let most = limits.size(Limit::Table);
         let known = self.process_names.len() + self.thread_names.len() + self.labels.len();
         let full = known + self.facts.len() + self.made_up.len() >= most;
-        let (Some(args), false) = (event.args, full) else {
+        let (Some(args), false) = (event.get(EventKey::Arguments), full) else {
             return;
         };
+        let args = Document::parse(args.raw(), limits);
+        let Some(args) = args.root() else { return };
         let (process, thread) = thread(event);
-        let text = |key: &str| args.get(key).map(word);
-        let name = event.name.and_then(Value::bytes).unwrap_or_default();
+        let text = |key: &str| args.get(key).map(Value::owned_word);
+        let name = event
+            .get(EventKey::Name)
+            .and_then(Token::bytes)
+            .unwrap_or_default();
         match (&*name, args.get("process"), args.get("track")) {
             (b"process_name", Some(row), _) => {
-                let pid = row.get("pid").map(|pid| numeric(&word(pid)));
+                let pid = row.get("pid").map(|pid| numeric(&pid.word()));
                 self.made_up.insert(process.clone(), pid);
             }
             (b"thread_name", _, Some(row)) => {
@@ -290,11 +212,14 @@ impl TraceSurvey {
         }
     }
 
-    fn member(&mut self, key: &[u8], value: Value<'_>, most: usize) {
-        match key {
+    pub(super) fn member(&mut self, key: &Document<'_>, value: &Document<'_>, limits: &Limits) {
+        let (Some(key), Some(value)) = (key.root().and_then(Value::bytes), value.root()) else {
+            return;
+        };
+        match &*key {
             b"stackFrames" => {
-                for row in value.items().take(most) {
-                    let text = |key: &str| row.get(key).map(word);
+                for row in value.items().take(limits.size(Limit::Table)) {
+                    let text = |key: &str| row.get(key).map(Value::owned_word);
                     let frame = StackFrame {
                         name: text("name").unwrap_or_default(),
                         category: text("category").unwrap_or_default(),
@@ -309,21 +234,18 @@ impl TraceSurvey {
                 self.is_unix |= clock.is_some_and(|clock| *clock == *b"unix");
                 let order = value.get("order").and_then(Value::bytes);
                 self.is_finish |= order.is_some_and(|order| *order == *b"finish");
-                let base = value.get("base_time_ns").and_then(number);
-                self.base_ns = base
-                    .and_then(|base| scale(&base, 1))
-                    .unwrap_or(self.base_ns);
+                let base = value.get("base_time_ns").map(Value::token);
+                self.base_ns = base.and_then(|base| base.scaled(1)).unwrap_or(self.base_ns);
             }
             _ => {}
         }
     }
 
     /// Returns the frames that lead to a frame, the outermost first; a circle is cut where it closes.
-    pub(super) fn path(&self, id: Value<'_>) -> Vec<&StackFrame> {
+    pub(super) fn path(&self, id: &[u8]) -> Vec<&StackFrame> {
         let mut path = Vec::new();
         let mut seen: HashSet<&[u8], RandomState> = HashSet::default();
-        let start = word(id);
-        let mut next = self.frames.get_key_value(&start);
+        let mut next = self.frames.get_key_value(id);
         while let Some((id, frame)) = next {
             if !seen.insert(id) {
                 break;
@@ -338,8 +260,8 @@ impl TraceSurvey {
 }
 
 /// Process and thread of an event.
-pub(super) fn thread(event: &TraceEvent<'_>) -> Thread {
-    let (process, thread) = thread_words(event);
+pub(super) fn thread(event: TraceEvent<'_>) -> Thread {
+    let (process, thread) = event.thread_words();
     (process.into(), thread.into())
 }
 
@@ -349,17 +271,18 @@ pub(super) fn numeric(word: &[u8]) -> Option<u64> {
 }
 
 /// An id of an object, a flow or an asynchronous event: its word, and whether the process belongs to it.
-pub(super) fn id_of(event: &TraceEvent<'_>) -> (Box<[u8]>, bool, Option<u64>) {
-    if let Some(id) = event.id {
-        return (word(id), false, id_number(id));
+pub(super) fn id_of(event: TraceEvent<'_>, limits: &Limits) -> (Box<[u8]>, bool, Option<u64>) {
+    let known = |id: Token<'_>, is_local| (id.word().into(), is_local, id_number(id));
+    if let Some(id) = event.get(EventKey::Id) {
+        return known(id, false);
     }
-    let Some(id2) = event.id2.filter(|id2| id2.kind() == Kind::Object) else {
-        return (Box::default(), false, None);
-    };
-    let (local, global) = (id2.get("local"), id2.get("global"));
-    match (global, local) {
-        (Some(id), _) => (word(id), false, id_number(id)),
-        (None, Some(id)) => (word(id), true, id_number(id)),
+    let id2 = event.get(EventKey::Id2);
+    let id2 = id2.map(|id2| Document::parse(id2.raw(), limits));
+    let id2 = id2.as_ref().and_then(Document::root);
+    let get = |key: &str| id2.and_then(|id2| id2.get(key)).map(Value::token);
+    match (get("global"), get("local")) {
+        (Some(id), _) => known(id, false),
+        (None, Some(id)) => known(id, true),
         (None, None) => (Box::default(), false, None),
     }
 }

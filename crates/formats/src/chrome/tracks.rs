@@ -4,15 +4,16 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Attribute, Resource, ResourceId, Tables, Track, TrackId, TrackKind, Value as Held,
+    Attribute, Limits, Resource, ResourceId, Tables, Track, TrackId, TrackKind, Value as Held,
 };
 
 use super::LABELS;
 use super::by_thread::ByThread;
-use super::event::{TraceEvent, borrowed_word, thread_words, word};
+use super::event::{EventKey, TraceEvent};
 use super::facts::WrittenTrackFacts;
 use super::survey::{Sorted, Thread, TraceSurvey, id_of, numeric};
 use crate::spans::slices::SliceLine;
+use crate::text::json::Token;
 
 /// Tracks above one another that are looked at.
 const DEEPEST: usize = 64;
@@ -74,10 +75,10 @@ impl<'a> TrackLines<'a> {
     /// The line of an event's thread, and the order in which its events come.
     pub(super) fn thread(
         &mut self,
-        event: &TraceEvent<'_>,
+        event: TraceEvent<'_>,
         tables: &mut Tables,
     ) -> (SliceLine, Sorted) {
-        let (process, thread) = thread_words(event);
+        let (process, thread) = event.thread_words();
         if let Some(&known) = self.threads.get(&process, &thread) {
             return known;
         }
@@ -133,10 +134,16 @@ impl<'a> TrackLines<'a> {
     }
 
     /// The track of an asynchronous event: one for each id.
-    pub(super) fn asynchronous(&mut self, event: &TraceEvent<'_>, tables: &mut Tables) -> TrackId {
-        let (id, local, number) = id_of(event);
-        let category = event.cat.map(word).unwrap_or_default();
-        let process = event.pid.map(word).unwrap_or_default();
+    pub(super) fn asynchronous(
+        &mut self,
+        event: TraceEvent<'_>,
+        limits: &Limits,
+        tables: &mut Tables,
+    ) -> TrackId {
+        let (id, local, number) = id_of(event, limits);
+        let owned = |value: Token<'_>| Box::<[u8]>::from(value.word());
+        let category = event.get(EventKey::Category).map(owned).unwrap_or_default();
+        let process = event.get(EventKey::Process).map(owned).unwrap_or_default();
         let owner = if local {
             process.clone()
         } else {
@@ -147,7 +154,9 @@ impl<'a> TrackLines<'a> {
             return known;
         }
         let resource = self.process(&process, tables);
-        let name = event.name.map(|name| tables.bytes(&borrowed_word(name)));
+        let name = event
+            .get(EventKey::Name)
+            .map(|name| tables.bytes(&name.word()));
         let count = self.asynchronous.len() as u64;
         let track = tables.track(Track {
             kind: TrackKind::Async,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
-use traceloom_model::{Capabilities, Definitions, Limits, ProfileId, Sink, Timestamp};
+use traceloom_model::{Capabilities, Clock, Definitions, Limits, Note, ProfileId, Sink, Timestamp};
 
 use crate::{Confidence, Error, Fork, Output, Part, Probe, Pull, Source, Target};
 
@@ -155,21 +155,27 @@ pub struct Whole {
     pub choice: u32,
 }
 
-/// The totals of a recording in which nothing is out of order.
+/// The totals of a recording in which nothing is damaged.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RecordingSummary {
     /// The number of records of each kind.
     pub records: BTreeMap<String, u64>,
     /// The length of its decoded bytes.
     pub bytes: u64,
-    /// The times that records cover, in nanoseconds since 1970.
+    /// The times that records cover, in nanoseconds.
     pub time: Option<(i64, i64)>,
+    /// Where zero of these times lies; the name of a clock is in `definitions`.
+    pub clock: Clock,
     /// The rows that the totals of values refer to, resources, and the types of its events.
     pub definitions: Definitions,
     /// Totals of the values of samples.
     pub values: Vec<ColumnTotal>,
+    /// It has spans.
+    pub spans: bool,
     /// It has events that are more than samples.
     pub events: bool,
+    /// What is to be said of it, as reading it says.
+    pub notes: Vec<Note>,
 }
 
 /// The total of one column of the samples of a profile.

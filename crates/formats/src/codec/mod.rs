@@ -5,6 +5,7 @@ mod control;
 mod counted_notes;
 mod description;
 mod error;
+mod field_text;
 mod flat_tables;
 mod format;
 mod native;

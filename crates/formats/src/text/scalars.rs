@@ -31,6 +31,12 @@ fn put(word: u64, length: usize, out: &mut Vec<u8>) {
 /// Appends the decimal digits of `value`.
 #[inline]
 pub(crate) fn digits(value: u64, out: &mut Vec<u8>) {
+    if value < E8 {
+        let word = eight(value);
+        // Of nought one digit is left.
+        let skipped = (word.trailing_zeros() / 8).min(7);
+        return put((word | ZEROS) >> (8 * skipped), 8 - skipped as usize, out);
+    }
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
@@ -269,6 +275,12 @@ const fn hex_of_four(bytes: [u8; 4]) -> u64 {
 /// Appends bytes as a string of hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
+    hex_digits(bytes, out);
+    out.push(b'"');
+}
+
+/// Appends bytes as hexadecimal digits.
+pub(crate) fn hex_digits(bytes: &[u8], out: &mut Vec<u8>) {
     let (fours, rest) = bytes.as_chunks();
     for &four in fours {
         put(hex_of_four(four), 8, out);
@@ -276,7 +288,6 @@ pub(crate) fn hex(bytes: &[u8], out: &mut Vec<u8>) {
     for &byte in rest {
         put(hex_of_four([byte, 0, 0, 0]), 2, out);
     }
-    out.push(b'"');
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The laws over one input: shared by the tests, the property tests and the fuzz targets.
 
+mod summary;
+
 use std::hash::{Hash, Hasher};
 
 use traceloom_formats::{
@@ -9,6 +11,12 @@ use traceloom_formats::{
 use traceloom_model::{
     Asks, Definitions, Flow, Join, Level, Limits, Note, Recording, SampleBatch, Sink, Wants,
 };
+
+#[allow(
+    unused_imports,
+    reason = "not every user of the laws needs all of them at once"
+)]
+pub use summary::sums_up;
 
 /// Reads the input at once and in the pieces that `cuts` make, and lowers it.
 ///

@@ -287,6 +287,7 @@ impl RecordingSums {
             definitions: self.tables.take_definitions(),
             values,
             events,
+            ..RecordingSummary::default()
         }
     }
 }

@@ -7,17 +7,20 @@
 
 mod lower;
 mod parse;
+mod plain;
 mod reader;
 mod text;
+mod token;
 mod value;
 
 pub use lower::{Lowered, lower_documents};
-pub(crate) use parse::quote_or_backslash;
 pub use parse::{Defect, Document, JsonTexts};
+pub(crate) use plain::{TokenPlace, plain_object, quote_or_backslash};
 pub use reader::{JsonLayout, JsonReader};
 pub use text::{push_string, unescape};
-pub(crate) use value::short_key;
-pub use value::{Kind, Value, scale};
+pub use token::scale;
+pub(crate) use token::{Token, short_key};
+pub use value::{Kind, Value};
 
 #[cfg(test)]
 mod tests;

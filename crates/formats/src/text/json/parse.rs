@@ -3,6 +3,7 @@
 use traceloom_model::bounds::{length_u32, subslice};
 use traceloom_model::{Limit, Limits};
 
+use super::plain::{plain_number, plain_scalar, quoted};
 use super::value::{Kind, Value};
 
 /// A place where the text is not JSON.
@@ -472,83 +473,6 @@ impl JsonParser<'_, '_> {
         self.push(kind, self.at, end);
         self.at = end;
     }
-}
-
-/// Finds the closing quote of the string that opens at `open`, and says whether there are escapes before it.
-#[inline]
-fn quoted(bytes: &[u8], open: usize) -> Option<(usize, bool)> {
-    let mut at = open + 1;
-    let mut is_escaped = false;
-    loop {
-        at += quote_or_backslash(bytes.get(at..)?)?;
-        match bytes.get(at) {
-            Some(b'"') => return Some((at, is_escaped)),
-            _ => at += 2,
-        }
-        is_escaped = true;
-    }
-}
-
-/// Returns kind and end of the string or the number without exponent at `start`, and whether there are escapes in it.
-#[inline]
-fn plain_scalar(bytes: &[u8], start: usize) -> Option<(Kind, usize, bool)> {
-    match bytes.get(start)? {
-        b'"' => {
-            let (end, is_escaped) = quoted(bytes, start)?;
-            Some((Kind::String, end + 1, is_escaped))
-        }
-        b'-' | b'0'..=b'9' => {
-            let length = plain_number(subslice(bytes, start..))?;
-            Some((Kind::Number, start + length, false))
-        }
-        _ => None,
-    }
-}
-
-/// Finds the first quote or backslash, eight bytes at a time: strings of a trace are too short for a vector search to pay.
-#[inline]
-pub(crate) fn quote_or_backslash(bytes: &[u8]) -> Option<usize> {
-    const ONES: u64 = u64::MAX / 255;
-    const QUOTES: u64 = ONES * b'"' as u64;
-    const BACKSLASHES: u64 = ONES * b'\\' as u64;
-    // Has its highest bit set in each byte that is zero, and may have it in bytes above the first of these.
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7);
-    let mut at = 0;
-    let (words, rest) = bytes.as_chunks::<8>();
-    for word in words {
-        let word = u64::from_le_bytes(*word);
-        let found = zeros(word ^ QUOTES) | zeros(word ^ BACKSLASHES);
-        if found != 0 {
-            return Some(at + found.trailing_zeros() as usize / 8);
-        }
-        at += 8;
-    }
-    let in_rest = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'));
-    in_rest.map(|found| at + found)
-}
-
-/// Returns the length of a number without exponent, as nearly all are, if another byte than those of tokens follows it.
-#[inline]
-fn plain_number(bytes: &[u8]) -> Option<usize> {
-    let run = |from: usize| {
-        let rest = bytes.get(from..).unwrap_or_default();
-        from + rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
-    };
-    let first = usize::from(bytes.first() == Some(&b'-'));
-    let mut end = run(first);
-    if end == first {
-        return None;
-    }
-    if bytes.get(end) == Some(&b'.') {
-        let whole = end + 1;
-        end = run(whole);
-        if end == whole {
-            return None;
-        }
-    }
-    let after = *bytes.get(end)?;
-    let is_end = !after.is_ascii_alphanumeric() && !matches!(after, b'-' | b'+' | b'.');
-    is_end.then_some(end)
 }
 
 /// Returns true if a token is a number as JSON spells them (leading zeros are let through).

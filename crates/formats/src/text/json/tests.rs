@@ -6,7 +6,7 @@
 
 use traceloom_model::Limits;
 
-use super::{Document, Kind, push_string};
+use super::{Document, Kind, TokenPlace, plain_object, push_string};
 
 fn parse(text: &[u8]) -> Document<'_> {
     Document::parse(text, &Limits::default())
@@ -168,4 +168,56 @@ proptest::proptest! {
             }
         }
     }
+}
+
+/// What a look through a text tells of its members, and what parsing it does.
+fn members_both_ways(text: &[u8]) -> Option<(Vec<(u64, TokenPlace)>, usize)> {
+    let mut members = Vec::new();
+    let end = plain_object(text, 200, |key, place| members.push((key, place)))?;
+    Some((members, end))
+}
+
+#[test]
+fn looking_through_an_object_finds_what_parsing_does() {
+    let text = br#"{ "ph" : "X","name":"a\"b", "flow_out":true,"flow_outs":null,"ts":-1.25 ,"args":{"a":[1,[],{},"]"],"b":{"c":false}}, "":7,"e":[ ]  } tail"#;
+    let mut seen = 0;
+    // Every byte replaced by each that matters to JSON: what is still plain is parsed without a defect, to the same places.
+    for at in 0..text.len() {
+        for byte in *b"{}[]\",:\\0a-.e \ntn\0" {
+            let mut text = text.to_vec();
+            text[at] = byte;
+            let Some((members, end)) = members_both_ways(&text) else {
+                continue;
+            };
+            seen += 1;
+            let document = parse(&text);
+            let shown = String::from_utf8_lossy(&text);
+            assert_eq!(document.defects(), [], "{shown}");
+            assert_eq!(document.end(), end, "{shown}");
+            let parsed = document.root().unwrap().items();
+            let parsed: Vec<_> = parsed
+                .map(|member| (member.short_key().unwrap_or(0), member.place()))
+                .collect();
+            assert_eq!(members, parsed, "{shown}");
+        }
+    }
+    assert!(seen > 500, "{seen} texts were plain");
+    for cut in 0..text.len() - 5 {
+        assert_eq!(members_both_ways(&text[..cut]), None);
+    }
+}
+
+#[test]
+fn containers_are_looked_through_up_to_a_depth() {
+    let nested = |depth: usize| {
+        let inside = "[".repeat(depth) + &"]".repeat(depth);
+        format!("{{\"a\":{inside}}}")
+    };
+    let is_plain = |depth, deepest| {
+        let text = nested(depth);
+        plain_object(text.as_bytes(), deepest, |_, _| {}).is_some()
+    };
+    assert!(is_plain(9, 10) && !is_plain(10, 10));
+    assert!(is_plain(63, usize::MAX) && !is_plain(64, usize::MAX));
+    assert!(!is_plain(0, 0));
 }

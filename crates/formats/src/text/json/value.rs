@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use traceloom_model::bounds::subslice;
 
 use super::parse::{Document, JsonNode};
+use super::plain::TokenPlace;
 use super::text::unescape;
+use super::token::{Token, scale, short_key, short_key_of};
 
 /// What a value is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,14 +107,7 @@ impl<'d> Value<'d> {
         else {
             return Some(short_key(self.slice(start, end)));
         };
-        // A shift by all 64 bits is none.
-        let mask = u64::MAX.checked_shr(64 - 8 * len).unwrap_or(0);
-        let packed = u64::from_le_bytes(*word) & mask;
-        Some(if packed.leading_zeros() >= 72 - 8 * len.max(1) {
-            0
-        } else {
-            packed
-        })
+        Some(short_key_of(u64::from_le_bytes(*word), len))
     }
 
     /// Iterates over the elements of an array or the members of an object; over nothing for others.
@@ -140,30 +135,49 @@ impl<'d> Value<'d> {
             .last()
     }
 
+    /// Returns where it is in the text.
+    #[inline]
+    pub(crate) fn place(self) -> TokenPlace {
+        TokenPlace {
+            kind: self.node.kind,
+            is_escaped: self.node.is_escaped,
+            start: self.node.start,
+            end: self.node.end,
+        }
+    }
+
+    /// Returns it as it stands in the text.
+    #[inline]
+    pub(crate) fn token(self) -> Token<'d> {
+        Token::new(self.kind(), self.raw(), self.node.is_escaped)
+    }
+
     /// Returns the bytes of a string, escapes resolved; lone surrogates in their three-byte form.
     #[must_use]
     pub fn bytes(self) -> Option<Cow<'d, [u8]>> {
-        let inside = || self.slice(self.start() + 1, self.end().saturating_sub(1));
-        (self.kind() == Kind::String).then(|| match self.node.is_escaped {
-            true => unescape(inside()),
-            false => Cow::Borrowed(inside()),
-        })
+        self.token().bytes()
     }
 
     /// Returns a string for people: invalid sequences become U+FFFD.
     #[must_use]
     pub fn text(self) -> Option<Cow<'d, str>> {
-        Some(match self.bytes()? {
-            Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
-            Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
-        })
+        self.token().text()
+    }
+
+    /// Returns the word that tells one id from another: its text, whatever its type.
+    pub(crate) fn word(self) -> Cow<'d, [u8]> {
+        self.token().word()
+    }
+
+    /// Returns its word in memory of its own.
+    pub(crate) fn owned_word(self) -> Box<[u8]> {
+        self.word().into()
     }
 
     /// Returns the text of a number as it is written.
     #[must_use]
     pub fn number(self) -> Option<&'d str> {
-        let number = self.kind() == Kind::Number;
-        number.then(|| std::str::from_utf8(self.raw()).unwrap_or("0"))
+        self.token().number()
     }
 
     /// Returns a whole number that fits; `3.0` and `1e3` count as whole.
@@ -205,88 +219,4 @@ impl<'d> Value<'d> {
     pub fn scaled(self, factor: i64) -> Option<i64> {
         scale(self.number()?, factor)
     }
-}
-
-/// Packs up to eight bytes of a key into a number, so that keys are compared at once; 0 for a key that ends with a zero byte,
-/// as none that is looked for does.
-pub(crate) const fn short_key(key: &[u8]) -> u64 {
-    let mut packed = 0;
-    if let [.., 0] = key {
-        return packed;
-    }
-    let mut rest = key;
-    while let [before @ .., last] = rest {
-        packed = packed << 8 | *last as u64;
-        rest = before;
-    }
-    packed
-}
-
-/// Multiplies the number that a text spells with `factor`, as [`Value::scaled`] does.
-#[must_use]
-pub fn scale(text: &str, factor: i64) -> Option<i64> {
-    scale_short(text, factor).or_else(|| scale_any(text, factor))
-}
-
-/// Multiplies digits, with a point among them or without, where all of it fits 64 bits: nearly every time of a trace.
-fn scale_short(text: &str, factor: i64) -> Option<i64> {
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    let (mut mantissa, mut unit, mut has_point) = (0_i64, 1_i64, false);
-    for &byte in digits.as_bytes() {
-        match byte {
-            b'0'..=b'9' => {
-                let digit = i64::from(byte - b'0');
-                mantissa = mantissa.checked_mul(10)?.checked_add(digit)?;
-                if has_point {
-                    unit = unit.checked_mul(10)?;
-                }
-            }
-            b'.' if !has_point => has_point = true,
-            _ => return None,
-        }
-    }
-    let signed = match digits.len() == text.len() {
-        true => mantissa,
-        false => -mantissa,
-    };
-    match factor % unit {
-        0 => signed.checked_mul(factor / unit),
-        _ => Some(signed.checked_mul(factor)?.div_euclid(unit)),
-    }
-}
-
-fn scale_any(text: &str, factor: i64) -> Option<i64> {
-    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let negative = whole.starts_with('-');
-    // Digits beyond these move no result that fits.
-    let digits: String = whole
-        .trim_start_matches('-')
-        .chars()
-        .chain(fraction.chars())
-        .collect();
-    let digits = digits.trim_start_matches('0');
-    let kept = digits.get(..25).unwrap_or(digits);
-    let exponent: i64 = exponent.parse().ok()?;
-    let dropped = i64::try_from(digits.len() - kept.len()).ok()?;
-    let places = exponent - i64::try_from(fraction.len()).ok()? + dropped;
-    let digits: i128 = if kept.is_empty() {
-        0
-    } else {
-        kept.parse().ok()?
-    };
-    let signed = if negative { -digits } else { digits };
-    let product = signed.checked_mul(i128::from(factor));
-    let power = |places: i64| 10_i128.checked_pow(u32::try_from(places).ok()?);
-    let value = if signed == 0 {
-        0
-    } else if places >= 0 {
-        product?.checked_mul(power(places)?)?
-    } else {
-        match power(-places) {
-            Some(power) => product?.div_euclid(power),
-            None => -i128::from(negative),
-        }
-    };
-    i64::try_from(value).ok()
 }
