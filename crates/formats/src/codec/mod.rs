@@ -5,7 +5,6 @@ mod control;
 mod counted_notes;
 mod description;
 mod error;
-mod field_text;
 mod flat_tables;
 mod format;
 mod native;

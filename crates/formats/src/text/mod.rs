@@ -2,6 +2,7 @@
 
 pub(crate) mod calendar;
 pub(crate) mod dumps;
+mod field;
 pub(crate) mod gc_log;
 pub mod json;
 pub(crate) mod label;

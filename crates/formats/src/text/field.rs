@@ -2,8 +2,8 @@
 
 use std::io::Write as _;
 
-use super::record::Field;
-use crate::text::scalars;
+use super::scalars;
+use crate::Field;
 use crate::wire::Utf16;
 
 impl Field<'_> {
