@@ -70,7 +70,7 @@ pub const DUCKDB: Peer = Peer {
 
 pub const INFERNO: Peer = Peer {
     name: "`inferno-flamegraph`",
-    command: || installed("inferno-flamegraph", &["--version"], &["INPUT"]),
+    command: || installed("inferno-flamegraph", &["--help"], &["INPUT"]),
 };
 
 pub const LINE_PROTOCOL_CRATE: Peer = Peer {
