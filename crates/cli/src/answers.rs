@@ -7,11 +7,12 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
 use traceloom_analysis::query::{PartialRead, Query};
 use traceloom_input::captures::posts::PostId;
-use traceloom_input::captures::{Capture, CaptureId, Captures, DataFolder};
-use traceloom_server::{AnsweringCommand, Page, PartOf, ProcessedContent, Question};
+use traceloom_input::captures::{CaptureId, CaptureSummary, beginning_name};
+use traceloom_server::{AnsweringCommand, Catalog, Page, PartOf, ProcessedContent, Question};
 
 use crate::catalog::{self, CatalogEntry};
 use crate::numbers::size;
@@ -34,15 +35,17 @@ pub(crate) struct AnswerRules<'r> {
 /// # Errors
 /// When the program does not find itself, or the data folder cannot be read.
 pub(crate) fn command(
-    data: &Path,
+    catalog: &Catalog,
     rules: &AnswerRules<'_>,
     question: &Question,
 ) -> io::Result<AnsweringCommand> {
     let mut line = CommandLine {
         command: Command::new(own_program()?),
-        data,
+        catalog,
+        data: catalog.path(),
         rules,
         partial: None,
+        input: Vec::new(),
     };
     match question {
         Question::Captures => line.words(["captures", "ls", "--json"]).data(),
@@ -71,7 +74,7 @@ pub(crate) fn command(
             .rows(query.rows)
             .listed(query)
             .flag_of("budget", query.budget.or(rules.budget))
-            .chosen_whole(query)?,
+            .catalogued(query)?,
         Question::CallsCsv(query) => line
             .words(["calls", "--csv", "-n=0"])
             .listed(query)
@@ -124,16 +127,19 @@ pub(crate) fn command(
     Ok(AnsweringCommand {
         command: line.command,
         partial: line.partial,
+        input: line.input,
     })
 }
 
 /// A command of this program about a data folder, in the making.
 struct CommandLine<'d> {
     command: Command,
+    catalog: &'d Catalog,
     data: &'d Path,
     rules: &'d AnswerRules<'d>,
     /// What is read, where not all is.
     partial: Option<PartialRead>,
+    input: Vec<u8>,
 }
 
 impl CommandLine<'_> {
@@ -199,8 +205,12 @@ impl CommandLine<'_> {
             .kinds()
             .flag_of("below", below)
             .flag_of("depth", depth)
-            .flag_of("spans", spans)
-            .chosen(&unfiltered)?;
+            .flag_of("spans", spans);
+        // The capture that it is in is read to where it is, whatever it takes.
+        let line = match query.captures.is_empty() {
+            true => line.chosen(&unfiltered),
+            false => line.chosen_whole(&unfiltered),
+        }?;
         Ok(line.words(["--", id]))
     }
 
@@ -306,14 +316,26 @@ impl CommandLine<'_> {
     /// Adds what a query chooses: the path, the filter, the stretch of time. No more is read than the budget has room for.
     fn chosen(&mut self, query: &Query) -> io::Result<&mut Self> {
         let budget = query.budget.or(self.rules.budget);
-        let chosen = chosen(self.data, query, budget)?;
+        let chosen = chosen(self.catalog, query, budget)?;
         Ok(self.filtered(query).reading([chosen]))
     }
 
-    /// Adds what a query chooses, all of it: an export, or who reads no more than is needed.
+    /// Adds what a query chooses, all of it: who reads a page needs little of it, and an export is asked for as a whole.
     fn chosen_whole(&mut self, query: &Query) -> io::Result<&mut Self> {
-        let chosen = chosen(self.data, query, None)?;
+        let chosen = chosen(self.catalog, query, None)?;
         Ok(self.filtered(query).reading([chosen]))
+    }
+
+    /// As [`CommandLine::chosen_whole`], and tells on standard input what is known of the captures.
+    fn catalogued(&mut self, query: &Query) -> io::Result<&mut Self> {
+        let chosen = chosen(self.catalog, query, None)?;
+        let mut captures = self.catalog.captures().map_err(io::Error::other)?;
+        if let Some(ids) = &chosen.ids {
+            let ids: HashSet<CaptureId> = ids.iter().copied().collect();
+            captures.retain(|capture| ids.contains(&capture.id));
+        }
+        self.input = catalog::encode(&captures);
+        Ok(self.words(["--catalog"]).filtered(query).reading([chosen]))
     }
 
     /// Adds the paths of captures.
@@ -366,7 +388,7 @@ impl CommandLine<'_> {
         }
         let budget = query.budget.or(self.rules.budget);
         let sides = |budget| -> io::Result<_> {
-            let side = |query| chosen(self.data, query, budget);
+            let side = |query| chosen(self.catalog, query, budget);
             Ok([side(&before)?, side(query)?])
         };
         let mut both = sides(budget)?;
@@ -387,6 +409,8 @@ impl CommandLine<'_> {
 /// The path of captures that a query chooses.
 struct ChosenPath {
     path: OsString,
+    /// The captures; all of the folder without.
+    ids: Option<Vec<CaptureId>>,
     /// Bytes of the captures that are read, where anybody looked.
     n_bytes: u64,
     partial: Option<PartialRead>,
@@ -394,25 +418,34 @@ struct ChosenPath {
 
 /// Returns the path of the captures that a query chooses: of its services, named by it, and not received before its time; the newest that
 /// a budget has room for.
-fn chosen(data: &Path, query: &Query, budget: Option<u64>) -> io::Result<ChosenPath> {
+fn chosen(catalog: &Catalog, query: &Query, budget: Option<u64>) -> io::Result<ChosenPath> {
+    let data = catalog.path();
     let by_id = query.services.is_empty() && query.versions.is_empty() && query.from.is_none();
-    let as_named = |n_bytes| ChosenPath {
-        path: match query.captures.is_empty() || !by_id {
-            true => data.as_os_str().to_owned(),
-            false => path(data, &query.captures),
-        },
-        n_bytes,
-        partial: None,
+    let as_named = |n_bytes| {
+        let is_all = query.captures.is_empty() || !by_id;
+        let ids = query
+            .captures
+            .iter()
+            .map(|id| id.split('.').next().unwrap_or(id));
+        let ids = ids.filter_map(|id| id.parse().ok());
+        ChosenPath {
+            path: match is_all {
+                true => data.as_os_str().to_owned(),
+                false => path(data, &query.captures),
+            },
+            ids: (!is_all).then(|| ids.collect()),
+            n_bytes,
+            partial: None,
+        }
     };
-    if by_id && (query.captures.len() == 1 || budget.is_none()) {
+    if by_id && budget.is_none() {
         return Ok(as_named(0));
     }
-    let folder = DataFolder::open(data).map_err(io::Error::other)?;
-    let captures = Captures::read(&folder).map_err(io::Error::other)?.list;
+    let captures = catalog.captures().map_err(io::Error::other)?;
     let mut entries = wanted(&captures, query)?;
     // Those of which more comes, or came last, are the newest.
     entries.sort_by_key(|(_, entry)| Reverse((entry.until_ns, entry.id)));
-    let room = |entries: &[(&Capture, CatalogEntry)]| {
+    let room = |entries: &[(&CaptureSummary, CatalogEntry)]| {
         let sizes: Vec<u64> = entries.iter().map(|(_, entry)| entry.n_bytes).collect();
         let (n_read, partial) = match budget {
             None => (sizes.len(), None),
@@ -429,6 +462,16 @@ fn chosen(data: &Path, query: &Query, budget: Option<u64>) -> io::Result<ChosenP
     let mut ids: Vec<CaptureId> = entries.iter().map(|(_, entry)| entry.id).collect();
     let n_chosen = ids.len();
     ids.truncate(n_read);
+    // One capture alone may be more.
+    let beginning = budget.and_then(|budget| PartialRead::beginning(&sizes, budget));
+    if let (Some((n_bytes, partial)), Some(&id)) = (beginning, ids.first()) {
+        return Ok(ChosenPath {
+            path: path(data, &[beginning_name(id, n_bytes)]),
+            ids: Some(vec![id]),
+            n_bytes: sizes.first().copied().unwrap_or_default(),
+            partial: Some(partial),
+        });
+    }
     // Of captures that are not there, whoever reads them says so.
     if ids.len() == captures.len() || (by_id && partial.is_none() && n_chosen == n_read) {
         return Ok(as_named(sizes.iter().sum()));
@@ -457,26 +500,27 @@ fn chosen(data: &Path, query: &Query, budget: Option<u64>) -> io::Result<ChosenP
     Ok(ChosenPath {
         path: path(data, &ids),
         n_bytes: read.iter().sum(),
+        ids: Some(ids),
         partial,
     })
 }
 
 /// Returns the captures that a query chooses, of which some may have something in its time.
 fn wanted<'c>(
-    captures: &'c [Capture],
+    captures: &'c [Arc<CaptureSummary>],
     query: &Query,
-) -> io::Result<Vec<(&'c Capture, CatalogEntry)>> {
+) -> io::Result<Vec<(&'c CaptureSummary, CatalogEntry)>> {
     let entries = catalog::entries(captures);
     let [services, versions, ids] = [&query.services, &query.versions, &query.captures]
         .map(|texts| texts.iter().map(String::as_str).collect::<HashSet<_>>());
-    let is_wanted = |capture: &Capture| {
+    let is_wanted = |capture: &CaptureSummary| {
         let is_of = |wanted: &HashSet<&str>, text: &str| wanted.is_empty() || wanted.contains(text);
         is_of(&services, &capture.identity.service)
             && is_of(&versions, &capture.identity.version)
             && is_of(&ids, &capture.id.to_string())
     };
     let from = query.from.unwrap_or(i64::MIN);
-    let of_services = captures.iter().zip(entries);
+    let of_services = captures.iter().map(AsRef::as_ref).zip(entries);
     let mut received: Vec<_> = of_services.filter(|(one, _)| is_wanted(one)).collect();
     let nothing = |text: String| Err(io::Error::new(io::ErrorKind::NotFound, text));
     let by_id = services.is_empty() && versions.is_empty() && query.from.is_none();
@@ -494,7 +538,7 @@ fn wanted<'c>(
 }
 
 /// Returns true if a capture may have something before a moment.
-fn may_begin_before(capture: &Capture, to: Option<i64>) -> bool {
+fn may_begin_before(capture: &CaptureSummary, to: Option<i64>) -> bool {
     let times = capture.whole_facts().and_then(|facts| facts.times);
     times
         .zip(to)

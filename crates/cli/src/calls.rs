@@ -92,6 +92,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..),
         conflicts_with_all = ["by", "percentiles", "follow", "overview", "with_method"])]
     budget: Option<u64>,
+    /// What a collector knows of the captures of the data folder is on standard input.
+    #[arg(long, hide = true, requires = "page")]
+    catalog: bool,
     #[command(flatten)]
     table: TableFlags,
 }

@@ -1,7 +1,7 @@
 //! `captures`: what a collector received.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use traceloom_input::captures::{
     Capture, CaptureFacts, CaptureId, Captures, DEFAULT, DataFolder, FactsRow, NoteCounts,
     SessionEnd, State,
 };
-use traceloom_server::{Answers, Question, Request, ask, rebuild_catalog, uuid};
+use traceloom_server::{Answers, Catalog, Question, Request, ask, rebuild_catalog, uuid};
 
 use crate::Outcome;
 use crate::answers::AnswerRules;
@@ -325,8 +325,8 @@ fn delete(options: &Delete) -> anyhow::Result<Outcome> {
 fn rebuild(options: &Rebuild) -> anyhow::Result<Outcome> {
     let folder = DataFolder::open(options.data.path())?;
     let schema = options.common.schema();
-    let answers = move |data: &Path, question: &Question| {
-        let mut command = answers::command(data, &AnswerRules::default(), question)?;
+    let answers = move |catalog: &Catalog, question: &Question| {
+        let mut command = answers::command(catalog, &AnswerRules::default(), question)?;
         command
             .command
             .envs(schema.iter().map(|path| (SCHEMA, path)));

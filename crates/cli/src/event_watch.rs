@@ -64,6 +64,7 @@ impl EventWatch {
             self.facts.n_calls += 1;
             self.facts.n_errors += u64::from(failed);
             self.facts.longest_ns = self.facts.longest_ns.max(row.duration());
+            self.facts.last_start_ns = self.facts.last_start_ns.max(Some(row.start));
         }
     }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 use tempfile::NamedTempFile;
 use traceloom_analysis::hotspots::Categories;
 use traceloom_analysis::query::Query;
-use traceloom_server::{Answers, Question};
+use traceloom_server::{Answers, Catalog, Question};
 
 use crate::answers::AnswerRules;
 use crate::args::{Common, SCHEMA};
@@ -93,10 +93,10 @@ impl ViewFlags {
             Some(path) => Some(copied("schema", &read(&path)?)?),
         };
         let budget = Some(self.question_mib.saturating_mul(1 << 20));
-        let command = move |data: &Path, question: &Question| {
+        let command = move |catalog: &Catalog, question: &Question| {
             let kinds = rules.as_ref().map(NamedTempFile::path);
             let rules = AnswerRules { kinds, budget };
-            let mut command = crate::answers::command(data, &rules, question)?;
+            let mut command = crate::answers::command(catalog, &rules, question)?;
             command
                 .command
                 .envs(schema.iter().map(|copy| (SCHEMA, copy.path())));

@@ -459,6 +459,66 @@ fn lists_of_calls_say_what_a_budget_leaves_out() {
     assert_eq!(csv.lines().count() as u64, 1 + 3 * n_calls);
 }
 
+/// Of a capture that alone is more than the budget, the beginning is read, and that is said.
+#[test]
+fn of_one_large_capture_the_beginning_is_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let collector = Collector::start(&data, &[]);
+    let address = authority(&collector);
+    let path = folder.path().join("large.heph");
+    let n_bytes = 3 << 20;
+    std::fs::write(&path, collected::program::sample("heph", 4, n_bytes)).expect("a file");
+    stdout(&["push", text(&path), "--to", &collector.http]);
+    let of_bytes = std::fs::metadata(&path).expect("a file").len();
+    let read = |path: &str| {
+        let (body, head) = answer(&address, path);
+        assert_eq!(
+            head.contains("traceloom-partial"),
+            !body["partial"].is_null()
+        );
+        body
+    };
+    let calls = |body: &Value| body["rows"][0]["calls"].as_u64().expect("calls");
+    let all = calls(&read("/api/v1/calls/overview?capture=1-1"));
+    let mut before = 0;
+    for budget in [2_u64 << 20, 5 << 19, 4 << 20] {
+        let [one, any] = ["capture=1-1&", ""]
+            .map(|capture| read(&format!("/api/v1/calls/overview?{capture}budget={budget}")));
+        assert_eq!(one, any, "{budget}");
+        let n_calls = calls(&one);
+        assert!(before < n_calls && n_calls <= all, "{n_calls} of {all}");
+        before = n_calls;
+        let partial = &one["partial"];
+        assert_eq!(partial.is_null(), budget > of_bytes, "{partial}");
+        if partial.is_null() {
+            continue;
+        }
+        assert_eq!(partial["read_bytes"], budget);
+        assert_eq!(partial["of_bytes"], of_bytes);
+        assert_eq!(partial["next_budget_bytes"], 2 * budget);
+        let beginning = format!("{}#1-1@{budget}", text(&data));
+        let printed = json_lines(&["calls", &beginning, "--overview", "--json"]);
+        assert_eq!(one["rows"], Value::Array(printed));
+        let info = json_lines(&["info", &beginning, "--json"]);
+        assert!(
+            info[0].to_string().contains("capture_beginning"),
+            "{info:?}"
+        );
+        // A list in any order, the newest calls among them, before the capture has an index and after.
+        for sort in ["-start", "-duration", "title"] {
+            let list = format!("/api/v1/calls?sort={sort}&n=10000&budget={budget}");
+            let (list, _) = answer(&address, &list);
+            let n_rows = list["rows"].as_array().expect("rows").len() as u64;
+            assert!(
+                n_rows == n_calls.min(10_000) || list["partial"].is_null(),
+                "{sort}: {n_rows}"
+            );
+        }
+    }
+    assert_eq!(before, all);
+}
+
 #[test]
 fn the_budget_of_questions_is_a_setting() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -501,42 +561,6 @@ fn answers_are_not_given_again_while_nothing_arrives() {
     let sent = run(&["send", SHOP, "--to", &to, "--service", "second"]);
     assert!(sent.status.success(), "{sent:?}");
     assert_eq!(asked(&address, path, &known).0, 200);
-}
-
-/// A capture comes in formats of many files too: as a zip archive, which holds what the folder holds.
-#[test]
-fn a_capture_is_converted_to_a_folder_as_an_archive() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let data = folder.path().join("data");
-    let (_collector, address) = collected_shop(&data);
-    let capture = format!("{}#1-1", text(&data));
-    let sums = |path: &str| {
-        let [overview] = json_lines(&["calls", path, "--overview", "--json"])
-            .try_into()
-            .expect("a row");
-        let top = json_lines(&["top", path, "--json"]);
-        (Value::clone(&overview), top[0]["functions"].clone())
-    };
-    for to in ["cdt-dump", "cdt-streams"] {
-        let path = format!("/api/v1/captures/1-1/convert?to={to}");
-        let request =
-            format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-        let answer = ask(&format!("http://{address}"), request.as_bytes());
-        assert_eq!(answer.status, 200, "{}", answer.body);
-        assert!(answer.head.contains("application/zip"), "{}", answer.head);
-        let printed = run(&["convert", &capture, "--to", to, "-o", "-"]);
-        assert!(printed.stdout == answer.bytes, "{to}");
-        let archive = folder.path().join(format!("{to}.zip"));
-        std::fs::write(&archive, &answer.bytes).expect("a file");
-        let written = folder.path().join(to);
-        stdout(&["convert", &capture, text(&written), "--to", to]);
-        assert_eq!(sums(text(&archive)), sums(text(&written)), "{to}");
-        assert!(sums(text(&archive)).0["calls"].as_u64() > Some(50));
-        let losses = rows(&address, &format!("/api/v1/captures/1-1/losses?to={to}"));
-        let again = folder.path().join(format!("{to}-again"));
-        let said = json_lines(&["convert", &capture, text(&again), "--to", to, "--json"]);
-        assert_eq!(losses, said, "{to}");
-    }
 }
 
 /// What is asked for in gzip or zstd comes so, and is what it is without.

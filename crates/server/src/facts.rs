@@ -16,6 +16,7 @@ use traceloom_input::captures::call_index::{CallIndex, tidy_call_indexes};
 use traceloom_input::captures::profile_index::tidy_profile_indexes;
 use traceloom_input::captures::{CaptureId, DataFolder, FactsCatalog, FactsRow, Manifests};
 
+use crate::catalog::Catalog;
 use crate::counts::FactsCounts;
 use crate::forward::Tell;
 use crate::questions::{Answers, Question, bound, yield_to_others};
@@ -277,7 +278,8 @@ impl<'d> Deriver<'d> {
     fn decode(&self, ids: &[CaptureId]) -> Result<(Vec<FactsRow>, bool), Error> {
         let failed = |error: std::io::Error| Error::new(format!("no process decodes: {error}"));
         let question = Question::Facts(ids.to_vec());
-        let mut command = (self.answers.0)(self.folder.path(), &question).map_err(failed)?;
+        let mut command =
+            (self.answers.0)(&Catalog::of(self.folder.clone()), &question).map_err(failed)?;
         let mut child = command
             .command
             .stdin(Stdio::null())
@@ -399,7 +401,7 @@ mod tests {
             cat "$id"
         done"#;
         let rows = rows.to_owned();
-        Answers(Arc::new(move |_: &Path, question: &Question| {
+        Answers(Arc::new(move |_: &Catalog, question: &Question| {
             let Question::Facts(ids) = question else {
                 return Err(std::io::ErrorKind::Unsupported.into());
             };

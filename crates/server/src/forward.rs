@@ -5,7 +5,6 @@
 //! `export --points` derives it again.
 
 use std::io::Read as _;
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -13,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use traceloom_input::captures::posts::PostId;
 
+use crate::catalog::Catalog;
 use crate::counts::ForwardCounts;
 use crate::post::{PostOptions, PostRequest, post};
 use crate::questions::{Answers, Question, bound};
@@ -50,7 +50,7 @@ impl Forwarder {
     /// Starts the thread that sends. It ends with the process.
     pub(crate) fn start(
         options: ForwardOptions,
-        data: PathBuf,
+        catalog: Arc<Catalog>,
         answers: Answers,
         counts: Arc<Counts>,
         tell: Tell,
@@ -58,7 +58,7 @@ impl Forwarder {
         let (queue, waiting) = sync_channel(LONGEST_QUEUE);
         let mut thread = ForwardThread {
             options,
-            data,
+            catalog,
             answers,
             counts: counts.clone(),
             tell,
@@ -84,7 +84,7 @@ impl Forwarder {
 
 struct ForwardThread {
     options: ForwardOptions,
-    data: PathBuf,
+    catalog: Arc<Catalog>,
     answers: Answers,
     counts: Arc<Counts>,
     tell: Tell,
@@ -134,7 +134,7 @@ impl ForwardThread {
     /// Returns the points of profiles; `None` where the process fails or writes too much.
     fn derive(&self, profiles: &[PostId]) -> Option<Vec<u8>> {
         let question = Question::Points(profiles.to_vec());
-        let mut command = (self.answers.0)(&self.data, &question).ok()?;
+        let mut command = (self.answers.0)(&self.catalog, &question).ok()?;
         let mut child = command
             .command
             .stdin(Stdio::null())

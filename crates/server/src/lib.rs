@@ -3,7 +3,7 @@
 //! - [`serve`] runs listeners until a [`Stop`] says so.
 //! - [`Sealer`] turns what the log has into chunks and manifests, and [`ask`] has captures pinned and deleted.
 //! - [`send`] is the other end: it plays senders, for tests, demonstrations and measurements.
-//! - [`Question`] is what pages and programs ask of the captures, and [`Answers`] who answers.
+//! - [`Question`] is what pages and programs ask of the captures, and [`Answers`] who answers; [`Catalog`] is what is known of all of them.
 //! - [`attach`] controls an agent that waits for a client, and [`play`] is such an agent.
 //!
 //! A connection is one task with one budget. What a session is, and what it stores, is a protocol's
@@ -14,6 +14,7 @@ mod agent_commands;
 mod attach;
 mod audit;
 mod ballast;
+mod catalog;
 mod connection;
 mod counts;
 mod datagrams;
@@ -49,6 +50,7 @@ pub use agent_commands::uuid;
 pub use attach::{
     AttachOptions, CommandQueue, Commands, PlayOptions, PlayedTrace, attach, commands, play,
 };
+pub use catalog::Catalog;
 pub use counts::{
     Counter, Counts, CountsByReason, FactsCounts, ForwardCounts, ListenerCounts, SealCounts,
     TlsCounts,

@@ -1,7 +1,6 @@
 //! What pages and programs ask of the captures, and who answers.
 
 use std::fmt;
-use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +8,8 @@ use std::time::Duration;
 use traceloom_analysis::query::{PartialRead, Query};
 use traceloom_input::captures::CaptureId;
 use traceloom_input::captures::posts::PostId;
+
+use crate::catalog::Catalog;
 
 /// A question about the captures of a data folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -184,6 +185,8 @@ pub struct AnsweringCommand {
     pub command: Command,
     /// What it reads, where a query chooses more than its budget has room for.
     pub partial: Option<PartialRead>,
+    /// What its standard input is.
+    pub input: Vec<u8>,
 }
 
 impl From<Command> for AnsweringCommand {
@@ -191,12 +194,13 @@ impl From<Command> for AnsweringCommand {
         Self {
             command,
             partial: None,
+            input: Vec::new(),
         }
     }
 }
 
 /// Returns who makes the command that answers a question about a data folder.
-type MakeAnswer = dyn Fn(&Path, &Question) -> std::io::Result<AnsweringCommand> + Send + Sync;
+type MakeAnswer = dyn Fn(&Catalog, &Question) -> std::io::Result<AnsweringCommand> + Send + Sync;
 
 /// Who answers: makes the command whose standard output is the answer, and whose standard error says what is wrong.
 ///

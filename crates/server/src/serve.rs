@@ -15,6 +15,7 @@ use traceloom_input::captures::DataFolder;
 
 use crate::agent_commands::LiveAgents;
 use crate::audit::{Audit, AuditFile};
+use crate::catalog::Catalog;
 use crate::connection::Shared;
 use crate::datagrams::DatagramListener;
 use crate::facts::{self, FactsQueue, FactsShared};
@@ -104,8 +105,10 @@ pub fn serve(
         audit: audit.clone(),
     };
     let (resumer, resumes) = Resumer::new();
+    let catalog = Catalog::beside(folder.clone(), journal.clone(), recovered.incarnation)?;
     let collector = RunningCollector {
         options,
+        catalog: Arc::new(catalog),
         observer,
         resumer,
         connections,
@@ -184,6 +187,7 @@ struct Announcements {
 
 struct RunningCollector<'o> {
     options: &'o Options,
+    catalog: Arc<Catalog>,
     observer: Observer,
     resumer: Resumer,
     /// Connections at a time, as far as the system allows.
@@ -426,6 +430,7 @@ impl RunningCollector<'_> {
             tenants: http::tenants(self.options.tenant_bytes),
             bodies: http::room_for_bodies(),
             looks: http::turns_to_look(),
+            catalog: self.catalog.clone(),
             data: self.options.data.clone(),
             answers: self.options.answers.clone(),
             send_to: Arc::default(),
@@ -467,10 +472,10 @@ impl RunningCollector<'_> {
         else {
             return Ok(None);
         };
-        let (data, counts) = (self.options.data.clone(), self.counts.clone());
+        let (catalog, counts) = (self.catalog.clone(), self.counts.clone());
         let told: crate::forward::Tell =
             Box::new(move |text| drop(tell.send(SealingEvent::Event(text))));
-        Forwarder::start(forward, data, answers, counts, told).map(|one| Some(Arc::new(one)))
+        Forwarder::start(forward, catalog, answers, counts, told).map(|one| Some(Arc::new(one)))
     }
 
     /// Returns what the requests of a listener share.

@@ -43,6 +43,25 @@ impl PartialRead {
         (captures_read, partial)
     }
 
+    /// Bytes of a capture that are always read, if it has so many: less may be nothing that can be understood.
+    pub const LEAST: u64 = 1 << 20;
+
+    /// Returns how much of the first capture is read, where it alone is more than a budget has room for.
+    #[must_use]
+    pub fn beginning(sizes: &[u64], budget: u64) -> Option<(u64, Self)> {
+        let first = *sizes.first()?;
+        let read_bytes = budget.max(Self::LEAST);
+        let partial = Self {
+            read_bytes,
+            of_bytes: sizes.iter().fold(0, |sum, &size| sum.saturating_add(size)),
+            captures_read: 1,
+            captures: sizes.len(),
+            budget: Some(budget),
+            next_budget: Some(Self::beyond(read_bytes, read_bytes)),
+        };
+        (first > read_bytes).then_some((read_bytes, partial))
+    }
+
     /// Returns a budget with which more is read than with another one: twice as much, or what more needs.
     #[must_use]
     pub fn beyond(budget: u64, needed: u64) -> u64 {
@@ -93,6 +112,20 @@ mod tests {
         let partial = partial.unwrap();
         assert_eq!(partial.next_budget, Some(80));
         assert_eq!(partial.of_bytes, u64::MAX);
+    }
+
+    #[test]
+    fn of_a_capture_beyond_the_budget_the_beginning_is_read() {
+        let sizes = [5 << 20, 1 << 20];
+        assert_eq!(PartialRead::beginning(&sizes, 5 << 20), None);
+        assert_eq!(PartialRead::beginning(&[1 << 20], 7), None);
+        let (read_bytes, partial) = PartialRead::beginning(&sizes, 3 << 20).unwrap();
+        assert_eq!(read_bytes, 3 << 20);
+        assert_eq!((partial.captures_read, partial.captures), (1, 2));
+        assert_eq!((partial.read_bytes, partial.of_bytes), (3 << 20, 6 << 20));
+        assert_eq!(partial.next_budget, Some(6 << 20));
+        let (read_bytes, partial) = PartialRead::beginning(&sizes, 7).unwrap();
+        assert_eq!((read_bytes, partial.budget), (PartialRead::LEAST, Some(7)));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use traceloom_analysis::calls::{
     Call, CallCounts, CallList, CallQuery, CallTable, CallsAfter, Column, Sender,
@@ -29,7 +30,7 @@ pub(super) struct CallIndexes<'o> {
     /// The folder has one capture, whose calls are named without it.
     is_single: bool,
     held: HeldIndexes,
-    senders: HashMap<CaptureId, Sender>,
+    senders: HashMap<CaptureId, Arc<Sender>>,
     warn: u64,
     damage: u64,
 }
@@ -116,24 +117,11 @@ impl<'o> CallIndexes<'o> {
     pub(super) fn new(
         options: &'o Options,
         folder: &Path,
-        senders: &HashMap<CaptureId, Sender>,
+        senders: &HashMap<CaptureId, Arc<Sender>>,
         is_single: bool,
     ) -> anyhow::Result<Self> {
-        let zone = zone(&options.read.common)?;
         let time = &options.read.time;
-        let resolve = |bound: Option<Bound>| -> anyhow::Result<Option<i64>> {
-            Ok(match bound {
-                Some(Bound::At(ns)) => Some(ns),
-                Some(Bound::Civil(date)) => {
-                    i64::try_from(zone.to_timestamp(date)?.as_nanosecond()).ok()
-                }
-                _ => None,
-            })
-        };
-        let range = Range {
-            since: resolve(time.since)?,
-            until: resolve(time.until)?,
-        };
+        let range = asked_range(options)?;
         let is_served = options.with_method.is_none()
             && options.read.methods.is_empty()
             && !options.read.common.strict
@@ -210,6 +198,7 @@ impl<'o> CallIndexes<'o> {
             return Ok(0);
         };
         let sender = self.senders.get(&entry.id).cloned().unwrap_or_default();
+        let sender = Sender::clone(&sender);
         let mut n_left_out = 0;
         for recording in index.recordings() {
             let mut table = list.table(query).sent_by(sender.clone());
@@ -331,6 +320,25 @@ impl<'o> CallIndexes<'o> {
             capture: Some((capture.to_owned(), own)),
         }
     }
+}
+
+/// Returns the stretch of time that is asked for, as far as its borders are dates.
+pub(super) fn asked_range(options: &Options) -> anyhow::Result<Range> {
+    let zone = zone(&options.read.common)?;
+    let resolve = |bound: Option<Bound>| -> anyhow::Result<Option<i64>> {
+        Ok(match bound {
+            Some(Bound::At(ns)) => Some(ns),
+            Some(Bound::Civil(date)) => {
+                i64::try_from(zone.to_timestamp(date)?.as_nanosecond()).ok()
+            }
+            _ => None,
+        })
+    };
+    let time = &options.read.time;
+    Ok(Range {
+        since: resolve(time.since)?,
+        until: resolve(time.until)?,
+    })
 }
 
 /// Returns `true` if a chunk may have calls in a stretch of time.

@@ -6,12 +6,13 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
 
 use traceloom_analysis::calls::{CallList, CallQuery, CallsAfter, Column, Sender};
 use traceloom_analysis::query::PartialRead;
 use traceloom_input::captures::{CaptureId, ChosenCaptures};
 
-use super::indexed::{CallIndexes, ReadIndexes, WantedChunks};
+use super::indexed::{CallIndexes, ReadIndexes, WantedChunks, asked_range};
 use super::{CallName, Options, in_capture};
 use crate::catalog::{self, CatalogAt, CatalogEntry};
 use crate::inputs::Inputs;
@@ -29,7 +30,7 @@ const MORE_FILTERED: usize = 32;
 pub(super) struct NewestFirst {
     chosen: ChosenCaptures,
     entries: Vec<CatalogEntry>,
-    senders: HashMap<CaptureId, Sender>,
+    senders: HashMap<CaptureId, Arc<Sender>>,
     n_all: usize,
     /// Calls of some captures are all on earlier pages.
     leaves_out: bool,
@@ -67,7 +68,7 @@ pub(super) fn of(options: &Options, query: &CallQuery) -> anyhow::Result<Option<
         chosen,
         mut entries,
         senders,
-    }) = catalog::at(path)?
+    }) = catalog::at(path, options.catalog)?
     else {
         return Ok(None);
     };
@@ -93,6 +94,8 @@ pub(super) fn of(options: &Options, query: &CallQuery) -> anyhow::Result<Option<
         return Ok(None);
     }
     entries.retain(|entry| after.is_none_or(|after| entry.first_start() <= after));
+    let range = asked_range(options)?;
+    entries.iter_mut().for_each(|entry| entry.within(range));
     entries.sort_by_key(|entry| std::cmp::Reverse((entry.last_start(), entry.id)));
     let leaves_out = entries.len() < n_with_calls;
     Ok(Some(NewestFirst {
@@ -210,6 +213,18 @@ impl NewestFirst {
                 rest = later;
                 continue;
             }
+            if let Some((n_bytes, partial)) = room.beginning(rest) {
+                let chosen = self.chosen.clone().beginning(next.id, n_bytes);
+                let now = std::slice::from_ref(next);
+                read_captures(&chosen, now, self.n_all == 1, list, inputs, query)?;
+                return Ok(Look::Read(ReadCaptures {
+                    partial: Some(partial),
+                    n_read: 1,
+                    n_all: self.n_all,
+                    is_whole: false,
+                    indexes: ReadIndexes::default(),
+                }));
+            }
             let n_known = indexes.n_read();
             let unknown = rest.iter().take(together(rest, list, round));
             let unknown = unknown.take_while(|entry| indexes.of(entry).is_none());
@@ -272,6 +287,13 @@ impl BudgetRoom {
             self.n_captures = self.n_captures.saturating_add(n_bytes);
         }
         has_room
+    }
+
+    /// Returns how much of the first capture is read, where nothing was read before it and it alone is beyond the budget.
+    fn beginning(&self, rest: &[CatalogEntry]) -> Option<(u64, PartialRead)> {
+        let budget = self.budget.filter(|_| !self.is_begun)?;
+        let sizes: Vec<u64> = rest.iter().map(|entry| entry.n_bytes).collect();
+        PartialRead::beginning(&sizes, budget)
     }
 
     /// Returns what was read, if something was refused.

@@ -43,16 +43,17 @@ pub(super) fn of<'o>(
         chosen,
         mut entries,
         senders,
-    }) = catalog::at(path)?
+    }) = catalog::at(path, options.catalog)?
     else {
         return Ok(None);
     };
     let is_single = entries.len() == 1;
     let mut indexes = CallIndexes::new(options, &chosen.folder, &senders, is_single)?;
     entries.sort_by_key(|entry| Reverse((entry.until_ns, entry.id)));
+    let mut chosen = chosen;
     let partial = options
         .budget
-        .and_then(|budget| within(&mut entries, &mut indexes, budget));
+        .and_then(|budget| within(&mut chosen, &mut entries, &mut indexes, budget));
     entries.sort_by_key(|entry| entry.id);
     let is_indexed = entries.iter().any(|entry| indexes.of(entry).is_some());
     Ok((is_indexed || partial.is_some()).then_some(SortedCaptures {
@@ -65,8 +66,9 @@ pub(super) fn of<'o>(
     }))
 }
 
-/// Keeps the first captures that a budget has room for, one at least: of an index its file counts.
+/// Keeps the first captures that a budget has room for, or the beginning of one: of an index its file counts, and one is always read.
 fn within(
+    chosen: &mut ChosenCaptures,
     entries: &mut Vec<CatalogEntry>,
     indexes: &mut CallIndexes<'_>,
     budget: u64,
@@ -82,6 +84,17 @@ fn within(
         index.unwrap_or(entry.n_bytes)
     });
     let costs: Vec<u64> = costs.collect();
+    if let Some(first) = entries.first()
+        && indexes.of(first).is_none()
+        && let Some((n_bytes, partial)) = PartialRead::beginning(&costs, budget)
+    {
+        *chosen = chosen.clone().beginning(first.id, n_bytes);
+        entries.truncate(1);
+        return Some(PartialRead {
+            of_bytes,
+            ..partial
+        });
+    }
     let (n_read, partial) = PartialRead::of(&costs, budget);
     entries.truncate(n_read);
     partial.map(|partial| PartialRead {

@@ -20,7 +20,7 @@ fn rules(number: u8) -> Option<&'static CaptureRules> {
 
 /// A capture being put together. Records that its manifest covers are passed over.
 pub struct CaptureBuilder {
-    id: CaptureId,
+    pub(super) id: CaptureId,
     /// Revision of the manifest that it goes on from.
     revision: u64,
     /// Position behind the last record that is sealed.

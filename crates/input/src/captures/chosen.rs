@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::posts::PostId;
 use super::{CaptureId, DataFolder};
 
-/// What `DATA#1-7,1-9.3` names: a data folder, captures of it, and posts of captures.
+/// What `DATA#1-7,1-9.3,1-11@4096` names: a data folder, captures of it, posts of captures, and the first bytes of captures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChosenCaptures {
     /// The data folder.
@@ -15,6 +15,8 @@ pub struct ChosenCaptures {
     pub ids: Vec<CaptureId>,
     /// The posts that are meant of captures that are not meant as a whole.
     posts: BTreeMap<CaptureId, BTreeSet<u32>>,
+    /// Of captures of which only the beginning is meant, its bytes.
+    beginnings: BTreeMap<CaptureId, u64>,
 }
 
 impl ChosenCaptures {
@@ -29,10 +31,18 @@ impl ChosenCaptures {
         let mut chosen = Self::whole(folder, Vec::new());
         let mut whole = BTreeSet::new();
         for id in ids.split(',') {
+            let (id, beginning) = match id.split_once('@') {
+                Some((id, n_bytes)) => (id, Some(n_bytes.parse::<u64>().ok()?)),
+                None => (id, None),
+            };
             let (capture, post) = match id.parse::<PostId>() {
+                Ok(_) if beginning.is_some() => return None,
                 Ok(post) => (post.capture, Some(post.number)),
                 Err(_) => (id.parse::<CaptureId>().ok()?, None),
             };
+            chosen
+                .beginnings
+                .extend(beginning.map(|n_bytes| (capture, n_bytes)));
             if !chosen.ids.contains(&capture) {
                 chosen.ids.push(capture);
             }
@@ -52,6 +62,7 @@ impl ChosenCaptures {
             folder,
             ids,
             posts: BTreeMap::new(),
+            beginnings: BTreeMap::new(),
         }
     }
 
@@ -60,9 +71,10 @@ impl ChosenCaptures {
     pub fn path(&self, ids: &[CaptureId]) -> String {
         let mut names = Vec::new();
         for &capture in ids {
-            match self.posts.get(&capture) {
-                None => names.push(capture.to_string()),
-                Some(posts) => names.extend(posts.iter().map(|&number| {
+            match (self.posts.get(&capture), self.beginnings.get(&capture)) {
+                (None, None) => names.push(capture.to_string()),
+                (None, Some(&n_bytes)) => names.push(beginning_name(capture, n_bytes)),
+                (Some(posts), _) => names.extend(posts.iter().map(|&number| {
                     let post = PostId { capture, number };
                     post.to_string()
                 })),
@@ -71,14 +83,32 @@ impl ChosenCaptures {
         format!("{}#{}", self.folder.display(), names.join(","))
     }
 
-    /// Returns `true` if all of a capture is meant, and not some of its posts.
+    /// Chooses the first bytes of a capture that is chosen.
+    #[must_use]
+    pub fn beginning(mut self, capture: CaptureId, n_bytes: u64) -> Self {
+        self.beginnings.insert(capture, n_bytes);
+        self
+    }
+
+    /// Returns `true` if all of a capture is meant, and not some of its posts, or its beginning.
     #[must_use]
     pub fn has_whole(&self, capture: CaptureId) -> bool {
-        !self.posts.contains_key(&capture)
+        !self.posts.contains_key(&capture) && !self.beginnings.contains_key(&capture)
+    }
+
+    /// Returns how many bytes are meant of a capture of which only the beginning is.
+    pub(crate) fn n_beginning(&self, capture: CaptureId) -> Option<u64> {
+        self.beginnings.get(&capture).copied()
     }
 
     /// Returns the posts that are meant of a capture; `None` where all of it is.
     pub(crate) fn posts(&self, capture: CaptureId) -> Option<&BTreeSet<u32>> {
         self.posts.get(&capture)
     }
+}
+
+/// Returns what names the first bytes of a capture in a path.
+#[must_use]
+pub fn beginning_name(capture: CaptureId, n_bytes: u64) -> String {
+    format!("{capture}@{n_bytes}")
 }

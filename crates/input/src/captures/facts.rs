@@ -12,9 +12,10 @@ use std::str::FromStr;
 use super::{CaptureId, ContentHash, DataFolder};
 use crate::Error;
 
-const CATALOG: &str = "catalog";
-/// The first word of a line.
-const VERSION: &str = "1";
+/// The name of the file.
+pub(super) const CATALOG: &str = "catalog";
+/// The first word of a line. Lines of version 1 have no last start of a call.
+const VERSION: &str = "2";
 /// Hex digits of a line's checksum.
 const CHECKSUM: usize = 16;
 /// Lines that are replaced before the file is written again.
@@ -48,6 +49,8 @@ pub struct CaptureFacts {
     pub times: Option<(i64, i64)>,
     /// First start and last end of a span, in nanoseconds of whatever clock the recording has.
     pub span_times: Option<(i64, i64)>,
+    /// Last start of a call, by the same clock; `None` where there is no call, or nobody looked.
+    pub last_start_ns: Option<i64>,
 }
 
 /// The facts of a manifest.
@@ -97,11 +100,7 @@ impl FactsCatalog {
         let mut n_lines = 0;
         for line in bytes.split(|&byte| byte == b'\n') {
             n_lines += usize::from(!line.is_empty());
-            let row = std::str::from_utf8(line)
-                .ok()
-                .and_then(|text| text.parse().ok());
-            if let Some(row) = row {
-                let row: FactsRow = row;
+            if let Some(row) = FactsRow::of_line(line) {
                 rows.insert(row.id, row);
             }
         }
@@ -188,11 +187,18 @@ impl fmt::Display for FactsRow {
             for count in counts {
                 write!(text, " {count}")?;
             }
-            for time in [first, last, first_span, last_span] {
+            for time in [first, last, first_span, last_span, facts.last_start_ns] {
                 write!(text, " {}", OptionalNumber(time))?;
             }
         }
         write!(f, "{text} {}", checksum(&text))
+    }
+}
+
+impl FactsRow {
+    /// Reads a line; `None` where it is empty or damaged.
+    pub(super) fn of_line(line: &[u8]) -> Option<Self> {
+        std::str::from_utf8(line).ok()?.parse().ok()
     }
 }
 
@@ -211,17 +217,20 @@ impl FromStr for FactsRow {
 /// Reads the fields of a line.
 fn row(text: &str) -> Option<FactsRow> {
     let mut fields = text.split(' ');
-    if fields.next()? != VERSION {
-        return None;
-    }
+    let version = fields.next()?;
     let id = fields.next()?.parse().ok()?;
     let revision = fields.next()?.parse().ok()?;
     let manifest = fields.next()?.parse().ok()?;
     let fields: Vec<&str> = fields.collect();
     let facts = match fields.as_slice() {
-        [] => None,
+        [] if ["1", VERSION].contains(&version) => None,
         fields => {
             let (counts, times) = fields.split_first_chunk::<7>()?;
+            let (times, last_start) = match (version, times) {
+                ("1", times) => (times, None),
+                (VERSION, [times @ .., last_start]) => (times, Some(*last_start)),
+                _ => return None,
+            };
             let [first, last, first_span, last_span] = times else {
                 return None;
             };
@@ -238,6 +247,10 @@ fn row(text: &str) -> Option<FactsRow> {
                 longest_ns,
                 times: range(first, last)?,
                 span_times: range(first_span, last_span)?,
+                last_start_ns: match last_start {
+                    None | Some("-") => None,
+                    Some(time) => Some(time.parse().ok()?),
+                },
             })
         }
     };
@@ -282,11 +295,39 @@ mod tests {
                 longest_ns: u64::MAX,
                 times: Some((-7, i64::MAX)),
                 span_times: None,
+                last_start_ns: Some(-3),
             }),
         }
     }
 
-    /// The text of version 1 is this for ever.
+    /// Rows of version 1 are read for ever.
+    #[test]
+    fn rows_of_the_first_version_are_read() {
+        let [whole, unread] = [
+            "9 1 2 3 4 5 18446744073709551615 -7 9223372036854775807 - -",
+            "",
+        ]
+        .map(|fields| {
+            let manifest = sample(17, 9).manifest;
+            let text = format!("1 3-17 2 {manifest} {fields}");
+            let text = text.trim_end();
+            format!("{text} {}", checksum(text)).parse::<FactsRow>()
+        });
+        let mut expected = sample(17, 9);
+        if let Some(facts) = &mut expected.facts {
+            facts.last_start_ns = None;
+        }
+        assert_eq!(whole, Ok(expected.clone()));
+        assert_eq!(
+            unread,
+            Ok(FactsRow {
+                facts: None,
+                ..expected
+            })
+        );
+    }
+
+    /// The text of version 2 is this for ever.
     #[test]
     fn rows_are_read_as_they_were_written() {
         let whole = sample(17, 9);
@@ -303,9 +344,9 @@ mod tests {
         }
         let line = whole.to_string();
         let fields: Vec<&str> = line.split(' ').collect();
-        assert_eq!(fields[..3], ["1", "3-17", "2"]);
+        assert_eq!(fields[..3], ["2", "3-17", "2"]);
         assert_eq!(
-            fields[4..15],
+            fields[4..16],
             [
                 "9",
                 "1",
@@ -317,7 +358,8 @@ mod tests {
                 "-7",
                 "9223372036854775807",
                 "-",
-                "-"
+                "-",
+                "-3"
             ]
         );
     }

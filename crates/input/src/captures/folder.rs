@@ -161,6 +161,11 @@ impl DataFolder {
         self.path.join(LOG)
     }
 
+    /// Returns the folder of manifests.
+    pub(super) fn manifests(&self) -> PathBuf {
+        self.path.join(MANIFESTS)
+    }
+
     /// Returns the folder of indexes of calls.
     pub(super) fn call_indexes(&self) -> PathBuf {
         self.path.join(CALLS)

@@ -19,13 +19,14 @@ mod manifests;
 pub mod posts;
 pub mod profile_index;
 mod read;
+mod summary;
 #[cfg(test)]
 mod tests;
 pub mod upload;
 
 pub use builder::{CaptureBuilder, SealDraft, UnsealedPart};
 pub use bytes::CapturedBytes;
-pub use chosen::ChosenCaptures;
+pub use chosen::{ChosenCaptures, beginning_name};
 pub use chunk::{CHUNK_BYTES, ChunkEncoder, ChunkRef, ContentHash};
 pub use event::{EVENTS, Event, SealReason};
 pub use facts::{CaptureFacts, FactsCatalog, FactsRow, NoteCounts};
@@ -33,3 +34,4 @@ pub use folder::{CaptureDisks, DEFAULT, DataFolder, Lock, ReaderLease};
 pub use manifest::{ContextEntry, Manifest, ManifestPart, SessionEnd};
 pub use manifests::Manifests;
 pub use read::{Capture, CaptureId, CapturePart, Captures, State};
+pub use summary::{CaptureSummary, HeldCaptures};

@@ -134,6 +134,19 @@ pub struct CapturePart {
     pub n_stored: u64,
 }
 
+impl CapturePart {
+    /// Leaves the first bytes.
+    pub(crate) fn cut(&mut self, n_bytes: u64) {
+        let mut left = n_bytes;
+        for (_, length) in &mut self.pieces {
+            *length = u32::try_from(left).map_or(*length, |left| left.min(*length));
+            left -= u64::from(*length);
+        }
+        self.pieces.retain(|&(_, length)| length > 0);
+        self.n_bytes = self.n_bytes.min(n_bytes);
+    }
+}
+
 impl Capture {
     /// Returns the facts of all of it: of a capture that ended, sealed and decoded as it is now.
     #[must_use]

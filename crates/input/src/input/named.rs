@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use traceloom_formats::{FORMATS, Format, damage};
+use traceloom_formats::{FORMATS, Format, damage, info};
 use traceloom_model::Note;
 
 use crate::captures::posts::PostId;
@@ -89,7 +89,11 @@ fn captured_parts(
     let mut parts = Vec::new();
     for capture in captures.list {
         let mut notes = capture.notes();
-        let is_whole = chosen.is_none_or(|chosen| chosen.posts(capture.id).is_none());
+        let mut capture = capture;
+        if let Some(n_bytes) = chosen.and_then(|chosen| chosen.n_beginning(capture.id)) {
+            notes.extend(only_beginning(&mut capture, n_bytes));
+        }
+        let is_whole = chosen.is_none_or(|chosen| chosen.has_whole(capture.id));
         let manifest = capture.manifest.filter(|_| capture.is_sealed && is_whole);
         let sealed = manifest.map(|manifest| {
             Arc::new(SealedAt {
@@ -166,7 +170,10 @@ impl KnownParts {
 
 /// Returns true for notes that say something of a capture, whatever its parts are.
 fn is_of_capture(note: &Note) -> bool {
-    matches!(note.kind, "not_understood" | "capture_open")
+    matches!(
+        note.kind,
+        "not_understood" | "capture_open" | "capture_beginning"
+    )
 }
 
 impl Input {
@@ -215,6 +222,32 @@ fn only_posts(chosen: &ChosenCaptures, capture: &mut captures::Capture) -> Resul
         .parts
         .retain(|part| number(part).is_some_and(|number| posts.contains(&number)));
     Ok(())
+}
+
+/// Leaves the beginning of a capture: its small parts, such as dictionaries, and of the others as large a share of each, so that they end
+/// at about the same time. Returns what says so.
+fn only_beginning(capture: &mut captures::Capture, n_bytes: u64) -> Option<Note> {
+    let sizes = capture.parts.iter().map(|part| part.n_bytes);
+    let all = sizes.sum::<u64>();
+    if all <= n_bytes {
+        return None;
+    }
+    let mut by_size: Vec<_> = capture.parts.iter_mut().collect();
+    by_size.sort_by_key(|part| part.n_bytes);
+    let (mut room, mut rest) = (n_bytes, all);
+    for part in by_size {
+        let is_small = all - rest + part.n_bytes <= n_bytes / 8;
+        let share = u128::from(part.n_bytes) * u128::from(room) / u128::from(rest.max(1));
+        if !is_small {
+            part.cut(u64::try_from(share).unwrap_or(part.n_bytes));
+            continue;
+        }
+        room -= part.n_bytes;
+        rest -= part.n_bytes;
+    }
+    let id = capture.id;
+    let text = format!("capture {id}: the first {n_bytes} of its {all} bytes are read");
+    Some(info("capture_beginning", 0, text))
 }
 
 pub(super) fn file_parts(

@@ -31,6 +31,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use crate::agent_commands::LiveAgents;
+use crate::catalog::Catalog;
 use crate::counts::ListenerCounts;
 use crate::forward::Forwarder;
 use crate::journal::Journal;
@@ -102,6 +103,8 @@ pub(crate) struct Http {
     pub(crate) looks: Arc<Semaphore>,
     /// The data folder.
     pub(crate) data: PathBuf,
+    /// What is known of its captures.
+    pub(crate) catalog: Arc<Catalog>,
     /// Who answers questions about it.
     pub(crate) answers: Option<Answers>,
     pub(crate) workers: Workers,

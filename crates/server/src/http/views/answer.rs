@@ -13,7 +13,7 @@ use axum::response::{IntoResponse as _, Response};
 use bytes::BytesMut;
 use hyper::body::Frame;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use traceloom_analysis::query::PartialRead;
@@ -181,7 +181,10 @@ async fn begun(http: &Http, question: &Question) -> Result<RunningAnswer, Respon
     };
     let turn = http.workers.0.clone().acquire_owned().await;
     let turn = turn.map_err(|error| failed(error.to_string()))?;
-    let answer = (answers.0)(&http.data, question).map_err(|error| match error.kind() {
+    let (make, catalog, asked) = (answers.clone(), http.catalog.clone(), question.clone());
+    let made = tokio::task::spawn_blocking(move || (make.0)(&catalog, &asked)).await;
+    let made = made.map_err(|error| failed(error.to_string()))?;
+    let answer = made.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
             let detail = json!({"detail": error.to_string()});
             problem(
@@ -193,14 +196,23 @@ async fn begun(http: &Http, question: &Question) -> Result<RunningAnswer, Respon
         _ => failed(error.to_string()),
     })?;
     let mut command = Command::from(answer.command);
+    let stdin = match answer.input.is_empty() {
+        true => Stdio::null(),
+        false => Stdio::piped(),
+    };
     command
-        .stdin(Stdio::null())
+        .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
     if let Some(id) = child.id() {
         bound(id);
+    }
+    if let Some(mut stdin) = child.stdin.take() {
+        let input = answer.input;
+        // One that needs no more of it closes it.
+        tokio::spawn(async move { stdin.write_all(&input).await });
     }
     let (Some(out), Some(err)) = (child.stdout.take(), child.stderr.take()) else {
         return Err(failed("the process has no output".to_owned()));

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json};
-use traceloom_input::captures::{Capture, Captures, DataFolder, State as CaptureState};
+use traceloom_input::captures::{CaptureSummary, State as CaptureState};
 
 use super::document::{Problem, Rows};
 use super::problem;
@@ -91,11 +91,11 @@ impl Service {
         versions.into_iter().map(|(_, version)| version).collect()
     }
 
-    fn add(&mut self, capture: &Capture) {
+    fn add(&mut self, capture: &CaptureSummary) {
         self.captures += 1;
         self.open += u64::from(capture.state == CaptureState::Open);
-        self.n_bytes += capture.parts.iter().map(|part| part.n_bytes).sum::<u64>();
-        self.n_stored += capture.parts.iter().map(|part| part.n_stored).sum::<u64>();
+        self.n_bytes += capture.n_bytes;
+        self.n_stored += capture.n_stored;
         if let Some(at) = capture.opened_ns {
             self.first = Some(self.first.map_or(at, |first| first.min(at)));
             self.last = Some(self.last.map_or(at, |last| last.max(at)));
@@ -121,12 +121,11 @@ impl Service {
     ),
 )]
 pub(super) async fn services(State(http): State<Arc<Http>>) -> Response {
-    let data = http.data.clone();
+    let catalog = http.catalog.clone();
     let read = move || -> Result<Vec<Value>, String> {
-        let folder = DataFolder::open(&data).map_err(|error| error.to_string())?;
-        let captures = Captures::read(&folder).map_err(|error| error.to_string())?;
+        let captures = catalog.captures().map_err(|error| error.to_string())?;
         let mut services = BTreeMap::<(String, String), Service>::new();
-        for capture in &captures.list {
+        for capture in &captures {
             let identity = &capture.identity;
             let key = (identity.namespace.clone(), identity.service.clone());
             services.entry(key).or_default().add(capture);
