@@ -216,6 +216,17 @@ export class Problem extends Error {
   }
 }
 
+/** Moments that are shown: of rows, and of a call, whose start is followed by how long it was suspended; not of its spans. */
+const MOMENTS = /"(start|start_ns(?=":-?\d+,"suspended_ns")|opened_ns|closed_ns|first_ns|last_ns)":(-?\d{16,})/g;
+const TEXT = "_text";
+
+/** Reads an answer; the digits of moments, of which a number keeps the microseconds, stay as texts beside them. */
+export const parsed = (text: string) => JSON.parse(text.replace(MOMENTS, `$&,"$1${TEXT}":"$2"`));
+
+/** All digits of a moment of a row, where the answer had more than a number keeps. */
+export const digitsOf = (row: object, name: string): string | undefined =>
+  (row as Record<string, string | undefined>)[name + TEXT];
+
 let refused = (): void => undefined;
 
 /** Runs `listener` when the collector asks for a token. */
@@ -226,7 +237,7 @@ export function onRefused(listener: () => void): void {
 /** Asks the collector; what was asked is taken back through `signal`. */
 export async function read<A>(path: string, signal?: AbortSignal): Promise<A> {
   const response = await fetch(`/api/v1/${path}`, signal ? { signal } : {});
-  const body = await response.json();
+  const body = parsed(await response.text());
   if (response.ok) return body;
   if (response.status === 401) refused();
   const why = body.detail ?? body.error ?? body.title ?? say("answers", { status: String(response.status) });

@@ -19,7 +19,7 @@ import { say } from "./language";
 import { SCOPE, scopeOf } from "./scope";
 import { databaseTime, kindColour, kindOf, kindTitle, ownTimes } from "./spans";
 import { Tracks } from "./timeline";
-import { iso, moment } from "./times";
+import { exact, moment } from "./times";
 import { TreeTable } from "./tree_table";
 
 /** Spans that the page reads, and levels of them. */
@@ -376,7 +376,7 @@ export function CallPage({ address }: { address: Address }): JSX.Element {
               <h1 class="big">
                 {title} {detail.spans[0]?.failed && <span class="bad sm">{say("failed")}</span>}
               </h1>
-              <p class="dim" title={iso(detail.start_ns)}>
+              <p class="dim" title={exact(detail, "start_ns")}>
                 {[moment(detail.start_ns), detail.thread].filter(Boolean).join(" · ")}
                 {capture !== EVERY && (
                   <>

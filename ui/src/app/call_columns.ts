@@ -3,7 +3,7 @@ import { amount, grouped } from "../shared/amount";
 import { parts } from "../shared/names";
 import type { Call } from "./api";
 import { known } from "./language";
-import { iso, moment } from "./times";
+import { exact, moment } from "./times";
 
 /** A column. */
 export interface Column {
@@ -65,7 +65,7 @@ const own = (): readonly Column[] => [
     width: 112,
     isNumber: false,
     text: (call, day) => moment(call.start, day),
-    title: (call) => iso(call.start),
+    title: (call) => exact(call, "start"),
   },
   { ...timed("duration", 168), title: (call) => `${grouped(call.duration)} ns` },
   timed("cpu"),

@@ -12,7 +12,7 @@ import { Icon } from "./icons";
 import { known, say, show } from "./language";
 import { PHONE, useMedia } from "./media";
 import { Pane } from "./pane";
-import { ago, boundNs, iso, moment } from "./times";
+import { ago, boundNs, exact, moment } from "./times";
 import { Drop, Sent, useUploads } from "./upload";
 import { useWindow } from "./window";
 
@@ -166,7 +166,7 @@ function Details(props: { capture: Capture; address: Address; changed: () => voi
             <Icon name="close" />
           </button>
         </div>
-        <p class="dim sm" title={capture.opened_ns === null ? undefined : iso(capture.opened_ns)}>
+        <p class="dim sm" title={exact(capture, "opened_ns")}>
           {say("captures.facts", {
             format: whole?.format ?? capture.protocol ?? say("unknown"),
             parts: inside.length || capture.parts.length,
@@ -252,10 +252,11 @@ function shared(one: string, other: string): string {
 
 /** From when to when the sender's clock has what a capture holds. */
 function Times({ capture }: { capture: Capture }): JSX.Element {
-  const { first_ns: first, last_ns: last } = capture.facts ?? {};
-  if (typeof first !== "number" || typeof last !== "number") return <td class="wide far dim3">–</td>;
+  const { facts } = capture;
+  const { first_ns: first, last_ns: last } = facts ?? {};
+  if (!facts || typeof first !== "number" || typeof last !== "number") return <td class="wide far dim3">–</td>;
   return (
-    <td class="wide far dim" title={`${iso(first)} – ${iso(last)}`}>
+    <td class="wide far dim" title={`${exact(facts, "first_ns")}\n– ${exact(facts, "last_ns")}`}>
       {moment(first)} + {amount("ns", last - first)}
     </td>
   );
@@ -446,7 +447,7 @@ export function CapturesPage({ address }: { address: Address }): JSX.Element {
                     </td>
                     <td class="dim wide far">{capture.instance || "–"}</td>
                     <td class="dim mid">{capture.protocol ?? say("unknown")}</td>
-                    <td class="mid" title={capture.opened_ns === null ? undefined : iso(capture.opened_ns)}>
+                    <td class="mid" title={exact(capture, "opened_ns")}>
                       {ago(capture.opened_ns, now)}
                     </td>
                     <td class="n mid">{amount("bytes", bytesOf(capture))}</td>

@@ -27,18 +27,31 @@ const PAGES = [
 
 /** A link within the app. */
 export function Link(props: {
-  to: string;
+  /** Where to; of what depends on what a part remembers just then, how to find it. */
+  to: string | (() => string);
   children: ComponentChildren;
   class?: string;
   current?: boolean;
 }): JSX.Element {
+  const { to } = props;
+  const address = typeof to === "string" ? () => to : to;
   const press = (event: MouseEvent) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();
-    go(props.to);
+    go(address());
+  };
+  const renew = ({ currentTarget }: { currentTarget: HTMLAnchorElement }) => {
+    currentTarget.href = address();
   };
   return (
-    <a href={props.to} onClick={press} class={props.class} aria-current={props.current ? "page" : undefined}>
+    <a
+      href={address()}
+      onClick={press}
+      onPointerEnter={renew}
+      onFocus={renew}
+      class={props.class}
+      aria-current={props.current ? "page" : undefined}
+    >
       {props.children}
     </a>
   );

@@ -13,7 +13,7 @@ import { type Asked, Copied, Link, Progress, Said, useAnswer, useRead } from "./
 import { Icon } from "./icons";
 import { known, say, show } from "./language";
 import { Spark } from "./spark";
-import { ago, iso } from "./times";
+import { ago, exact } from "./times";
 import { Drop, Sent, useUploads } from "./upload";
 
 /** Bytes of captures, the newest, that are read for the numbers of calls unless the address says otherwise. */
@@ -198,7 +198,7 @@ function ServiceRow({ service, budget }: { service: Service; budget: string | un
       <td class={calls?.errors ? "n bad" : "n dim3"}>{calls ? grouped(calls.errors) : "–"}</td>
       <td class="n wide">{grouped(service.instances.length)}</td>
       <td class="n wide">{amount("bytes", service.bytes)}</td>
-      <td class="dim wide" title={service.last_ns === null ? undefined : iso(service.last_ns)}>
+      <td class="dim wide" title={exact(service, "last_ns")}>
         {ago(service.last_ns, Date.now())}
       </td>
     </tr>

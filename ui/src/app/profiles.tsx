@@ -41,6 +41,16 @@ function chosenStretch(): { from: bigint; to: bigint } | null {
   return isDate(from) && isDate(to) ? { from: BigInt(from), to: BigInt(to) } : null;
 }
 
+/** What a graph remembers that others cannot show: which value and recording by its number, how its table is sorted, its stretch. */
+const OF_ONE_GRAPH = ["val", "so", "w"];
+
+/** What the graph shows, as far as another one of the same functions shows it as well: what is zoomed, searched, hidden. */
+function carried(): string {
+  const kept = new URLSearchParams(location.hash.slice(1));
+  for (const key of OF_ONE_GRAPH) kept.delete(key);
+  return kept.size ? `#${kept}` : "";
+}
+
 /** Says how much of everything a filter leaves: percentages do not change without a word. */
 function Left({ address }: { address: Address }): JSX.Element | null {
   const [q, from, to] = ["q", "from", "to"].map((name) => address.of(name));
@@ -173,8 +183,8 @@ function Sides(props: { address: Address; versions: readonly string[]; values: r
         {say("profiles.compare")}
       </button>
       <span class="grow" />
-      <Link to={address.with(before)}>{say("profiles.before.alone")}</Link>
-      <Link to={address.with(alone)}>{say("profiles.after.alone")}</Link>
+      <Link to={() => address.with(before) + carried()}>{say("profiles.before.alone")}</Link>
+      <Link to={() => address.with(alone) + carried()}>{say("profiles.after.alone")}</Link>
     </form>
   );
 }
@@ -204,11 +214,12 @@ export function ProfilesPage({ address }: { address: Address }): JSX.Element {
   const view = VIEWS.find(([view]) => view === address.of("view"))?.[0] ?? "";
   const isCompared = BASE.some((name) => address.of(name));
   const turn = (to: string) => {
-    if (to !== "compare") return go(address.with({ view: to, base: "", base_version: "", base_from: "", base_to: "" }));
+    const alone = { base: "", base_version: "", base_from: "", base_to: "" };
+    if (to !== "compare") return go(address.with({ view: to, ...alone }) + carried());
     const base = isCompared
       ? {}
       : firstBase(chosenStretch(), address.of("capture"), captures.answer?.rows ?? [], versions);
-    go(address.with({ view: to, ...base }));
+    go(address.with({ view: to, ...base }) + carried());
   };
   const path =
     view === "compare" ? `/view/diff?${compared(address)}` : `/view/flame?${withValue(scopeOf(address), address)}`;

@@ -1,5 +1,6 @@
 /* Moments of the Unix clock. JSON has their nanoseconds as numbers, of which a double keeps the microseconds. */
 import { inZone } from "../shared/zone";
+import { digitsOf } from "./api";
 import { isOffset } from "./clock";
 import { say } from "./language";
 
@@ -26,6 +27,20 @@ export const iso = (ns: number): string => {
   if (isOffset(ns)) return offset(ns);
   return isLocal ? inZone(utc(ns)) : utc(ns);
 };
+
+/** A moment of a row to the nanosecond, in UTC and in the reader's zone; nothing where there is none. */
+export function exact(row: object, name: string): string | undefined {
+  const ns = (row as Record<string, number | null | undefined>)[name];
+  if (ns === null || ns === undefined) return undefined;
+  if (isOffset(ns)) return offset(ns);
+  const digits = BigInt(digitsOf(row, name) ?? Math.round(ns));
+  const second = BigInt(1e9);
+  const fraction = ((digits % second) + second) % second;
+  const seconds = new Date(Number((digits - fraction) / BigInt(1e6))).toISOString().slice(0, 19);
+  const text = `${seconds}.${String(fraction).padStart(9, "0")}Z`;
+  const local = inZone(text);
+  return local.endsWith("+00:00") ? text : `${text}\n${local}`;
+}
 
 /** Time of day where it is of the same day as `day`, else date and time. */
 export function moment(ns: number | null | undefined, day?: number): string {
