@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
-import { accessible, browse, file, json, nanoseconds, serve } from './browser.mjs';
+import { accessible, browse, file, json, nanoseconds, same, serve, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 const near = (text, value) => assert.ok(Math.abs(nanoseconds(text) / value - 1) < 0.006, `${text} for ${value}`);
@@ -16,7 +16,7 @@ function shell(command) {
   assert.equal(run.status, 0, `${command}: ${run.stderr}`);
 }
 
-await serve(async ({ origin, data }) => {
+await serve(async ({ cdt, origin, data }) => {
   await browse(async (page) => {
     // Nothing has arrived: one screen says how to send, and its commands work.
     await page.goto(`${origin}/`);
@@ -29,8 +29,12 @@ await serve(async ({ origin, data }) => {
     const send = commands.find((command) => command.includes('cdt://') && command.includes('send'));
     shell(send.replace('FILE', `${shop} --service shop`));
     shell(commands.find((command) => command.includes('push FILE')).replace('FILE', shop));
+    // Services of two namespaces beside those of none.
+    for (const [namespace, service] of [['eu', 'stock'], ['eu', 'basket'], ['asia', 'stock']]) {
+      traceloom('send', shop, '--to', cdt, '--namespace', namespace, '--service', service);
+    }
     const captures = json('captures', 'ls', data, '--json');
-    assert.equal(captures.length, 3);
+    assert.equal(captures.length, 6);
     const folded = { name: 'cpu.folded', mimeType: 'text/plain', buffer: Buffer.from('main;run 7\n') };
     await page.locator('input[type=file]').first().setInputFiles(folded);
     await page.getByText('cpu.folded is kept').waitFor();
@@ -72,7 +76,36 @@ await serve(async ({ origin, data }) => {
     const received = await (await page.request.get(`${origin}/api/v1/listeners`)).json();
     const listeners = await cells(page, '.blk:has(h2:text("Arriving")) tbody tr');
     assert.deepEqual(listeners.map(([name, , , refused, lost]) => [name, refused, lost]), received.rows.map(({ name, refused, lost }) => [name, String(refused), String(lost)]));
-    await page.getByRole('link', { name: '4 captures' }).waitFor();
+    await page.getByRole('link', { name: '7 captures' }).waitFor();
+
+    // Services stand below their namespaces, as captures name both.
+    const byNamespace = new Map();
+    for (const { namespace, service } of json('captures', 'ls', data, '--json')) {
+      byNamespace.set(namespace, new Set([...(byNamespace.get(namespace) ?? []), service]));
+    }
+    const expected = [...byNamespace].sort(([one], [other]) => (one < other ? -1 : 1))
+      .map(([namespace, services]) => [namespace || 'no namespace', ...[...services].sort().map((service) => service || 'no name')]);
+    const groupRows = await page.$$eval('.blk:has(h2:text("Services")) tbody', (groups) => groups.map((group) => [...group.rows].map((row) => row.cells[0].textContent.trim())));
+    assert.deepEqual(groupRows, expected);
+    assert.deepEqual(expected.map(([namespace]) => namespace), ['no namespace', 'asia', 'default', 'eu']);
+
+    // What the store takes on the disk, how much it may take and how long it is kept.
+    let sealed = [];
+    while (sealed.length < 7 || !sealed.every(({ facts }) => facts)) {
+      await page.waitForTimeout(200);
+      sealed = json('captures', 'ls', data, '--json');
+    }
+    await page.reload();
+    const store = page.locator('.blk', { has: page.getByRole('heading', { name: /^Store/ }) });
+    const stored = sealed.flatMap(({ parts }) => parts).reduce((sum, { stored_bytes: bytes }) => sum + bytes, 0);
+    const [, size, limit] = /^(.+) in 7 captures\s*limit (.+), oldest go first$/.exec((await store.locator('p').textContent()).trim());
+    same(size, stored, 'bytes on the disk');
+    same(limit, 64 * 2 ** 20, 'bytes that there may be');
+    const disk = store.getByRole('progressbar', { name: 'Disk' });
+    assert.deepEqual(await disk.evaluate(({ value, max }) => [value, max]), [stored, 64 * 2 ** 20]);
+    assert.equal(await store.getByRole('heading').textContent(), 'Store kept 9 days');
+    const { settings } = await (await page.request.get(`${origin}/api/v1/settings`)).json();
+    assert.deepEqual([settings['keep-days'], settings['keep-mib']], [9, 64]);
     await accessible(page, 'Now');
     // An entry point leads to its calls, and to no others.
     for (const { group, calls } of groups) {
@@ -115,4 +148,4 @@ await serve(async ({ origin, data }) => {
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390);
     await accessible(page, 'Now on a phone');
   }, { origin, viewport: { width: 390, height: 844 }, hasTouch: true });
-});
+}, '--keep-days', '9', '--keep-mib', '64');

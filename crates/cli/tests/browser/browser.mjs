@@ -1,11 +1,12 @@
 // What the scripts of this folder share: a page in Chromium that may not touch the network and reports its errors.
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 
 const { TRACELOOM_NPM, TRACELOOM_BINARY, TRACELOOM_FOLDER, TRACELOOM_CHROMIUM } = process.env;
 const require = createRequire(join(TRACELOOM_NPM, 'x.js'));
@@ -23,6 +24,13 @@ export function traceloom(...args) {
 
 /** What `--json` of a view printed, a value a line. */
 export const json = (...args) => traceloom(...args).trim().split('\n').map((line) => JSON.parse(line));
+
+/** What the program prints while the browser goes on, a JSON value a line; nothing where it refuses. */
+export async function told(...args) {
+  const run = promisify(execFile)(TRACELOOM_BINARY, args, { encoding: 'utf8', maxBuffer: 1 << 30 });
+  const { stdout } = await run.catch(() => ({ stdout: '' }));
+  return stdout.trim().split('\n').filter(Boolean).map((line) => JSON.parse(line));
+}
 
 /** Starts a collector over a new data folder, works with it, and stops it. */
 export async function serve(work, ...flags) {
@@ -56,22 +64,66 @@ export function nanoseconds(text) {
   return Number(number.replaceAll(',', '')) * units[unit];
 }
 
+/** What each page has asked and not got. */
+const asked = new WeakMap();
+
+/** Waits until a page has its answers: nothing is asked, nothing is busy, and that stays so. */
+export async function answered(page) {
+  const isBusy = () => page.evaluate(() => new Promise((done) => {
+    const look = () => done(!document.querySelector('h1') || Boolean(document.querySelector('[aria-busy=true]')));
+    requestAnimationFrame(() => setTimeout(look, 20));
+  }));
+  const until = Date.now() + 60_000;
+  for (let still = 0; still < 3;) {
+    still = await isBusy() || asked.get(page).size ? 0 : still + 1;
+    assert.ok(Date.now() < until, `${page.url()} is busy: ${[...asked.get(page)].map((request) => request.url())}`);
+  }
+}
+
+/** Goes to another page of the app as its links do. */
+export const visit = (page, address) => page.evaluate((address) => {
+  history.pushState(null, '', address);
+  dispatchEvent(new PopStateEvent('popstate'));
+}, address);
+
+/** The browser of a script: it stays for a moment, for whoever opens pages next. */
+let running;
+let leaving;
+async function launched() {
+  clearTimeout(leaving);
+  running ??= chromium.launch({ executablePath: TRACELOOM_CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] });
+  return running;
+}
+function leave(browser) {
+  leaving = setTimeout(() => {
+    running = undefined;
+    browser.close();
+  }, 250);
+}
+
 /** Opens pages, one after another, and fails for any error and any request beside the files themselves or an origin; answers of
  * statuses that are asked for on purpose are no errors. */
-export async function browse(work, { origin = 'file://', asked = [], ...options } = {}) {
-  const browser = await chromium.launch({ executablePath: TRACELOOM_CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] });
+export async function browse(work, { origin = 'file://', asked: statuses = [], ...options } = {}) {
+  const browser = await launched();
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   try {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
     const page = await context.newPage();
     const faults = [];
+    const open = new Set();
+    asked.set(page, open);
+    // What arrives live is never over.
+    page.on('request', (request) => request.url().includes('/api/v1/live') || open.add(request));
+    page.on('framenavigated', (frame) => frame === page.mainFrame() && open.clear());
+    for (const end of ['requestfinished', 'requestfailed']) page.on(end, (request) => open.delete(request));
     page.on('pageerror', (error) => faults.push(String(error)));
-    page.on('console', (message) => message.type() === 'error' && ![asked].flat().some((status) => message.text().includes(`status of ${status}`)) && faults.push(message.text()));
+    page.on('console', (message) => message.type() === 'error' && ![statuses].flat().some((status) => message.text().includes(`status of ${status}`)) && faults.push(message.text()));
     page.on('dialog', (dialog) => { faults.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
     page.on('request', (request) => request.url().startsWith(origin) || request.url() === 'data:,' || request.url().startsWith('blob:') || faults.push(`request: ${request.url()}`));
     await work(page, (name, hash = '') => page.goto(`file://${file(name)}${hash}`));
     assert.deepEqual(faults, []);
   } finally {
-    await browser.close();
+    await context.close();
+    leave(browser);
   }
 }
 

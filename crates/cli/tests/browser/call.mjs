@@ -25,6 +25,40 @@ function paths(spans) {
   return [...sums.values()];
 }
 
+/**
+ * What the end of a call waited for, moment by moment: at each, of the spans that run, the one that the end still waits for. It is found
+ * from the end back among the borders of spans, where the page walks the tree.
+ */
+function waited(spans) {
+  const ends = spans.map(({ offset_ns: from, duration_ns: took }) => [from, from + took]);
+  const parents = [];
+  const above = [];
+  for (const [at, { depth }] of spans.entries()) {
+    above.length = depth;
+    parents.push(above.at(-1) ?? -1);
+    above.push(at);
+  }
+  const sums = new Map();
+  let [current, moment] = [0, ends[0][1]];
+  const done = new Set();
+  while (current >= 0) {
+    // The child that ended last before the moment, and was not left yet.
+    let next = -1;
+    for (const [at, parent] of parents.entries()) {
+      const isOpen = parent === current && !done.has(at) && Math.min(ends[at][1], moment) > Math.max(ends[at][0], ends[current][0]);
+      if (isOpen && (next < 0 || Math.min(ends[at][1], moment) > Math.min(ends[next][1], moment))) next = at;
+    }
+    const until = next < 0 ? ends[current][0] : Math.min(ends[next][1], moment);
+    sums.set(current, (sums.get(current) ?? 0) + moment - until);
+    moment = until;
+    if (next < 0) {
+      done.add(current);
+      current = parents[current];
+    } else current = next;
+  }
+  return [...sums].filter(([, ns]) => ns > 0).sort(([one], [other]) => one - other).map(([at, ns]) => ({ span: spans[at], ns }));
+}
+
 /** Two services, and a call from one to the other. */
 function trace() {
   const at = (ms) => String((1_790_000_000_000 + ms) * 1_000_000);
@@ -193,12 +227,21 @@ await serve(async ({ cdt, origin, data }) => {
     }
     assert.deepEqual(await page.$$eval('.flame .dimension option:disabled', (options) => options.map(({ textContent }) => textContent)), ['line: no line is recorded', 'thread: no times of threads', 'library: no library is recorded']);
 
-    // What the end waited for comes to the length of the call.
+    // What the end waited for, step by step, and all of it comes to the length of the call.
     await page.goto(page_of(most, '?view=path'));
     await page.locator('.c-bar').waitFor({ state: 'attached' });
     const steps = await cells(page, 'main tbody tr');
-    const sum = steps.reduce((sum, row) => sum + parseFloat(row[3].replace('< ', '')), 0);
-    assert.ok(Math.abs(sum - 100) < 1, `${sum} %`);
+    const ways = waited(spans);
+    assert.equal(steps.length, ways.length);
+    assert.equal(ways.reduce((sum, { ns }) => sum + ns, 0), call.duration_ns);
+    assert.ok(ways.length > 5, `${ways.length} steps`);
+    for (const [at, [after, name, took, part]] of steps.entries()) {
+      const { span, ns } = ways[at];
+      near(after.replace('+', '').replace(/^0 ns$/, '0'), span.offset_ns);
+      assert.ok(name.startsWith(span.function.split('(')[0].split('.').at(-1)), `${name}, step ${at}: ${span.function}`);
+      near(took, ns);
+      share(part.replace('< ', ''), ns, call.duration_ns);
+    }
 
     // Statements by shape.
     await page.getByRole('tab', { name: 'SQL' }).click();

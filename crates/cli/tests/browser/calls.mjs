@@ -20,6 +20,13 @@ function many(calls) {
   return JSON.stringify(events);
 }
 
+/** Two calls whose starts a double cannot hold. */
+function nanosecond() {
+  const span = (spanId, name, start, end) => ({ traceId: `0123456789abcdef0123456789abcde${spanId}`, spanId: `00000000000000a${spanId}`, name, kind: 2, startTimeUnixNano: start, endTimeUnixNano: end });
+  const spans = [span('1', 'first', '1790000000123456789', '1790000000123456799'), span('2', 'last', '1790000000999999999', '1790000001999999999')];
+  return { resourceSpans: [{ resource: { attributes: [] }, scopeSpans: [{ spans }] }] };
+}
+
 await serve(async ({ cdt, origin, data }) => {
   traceloom('send', shop, '--to', cdt, '--service', 'shop');
   const all = json('calls', data, '--json', '--sort=-duration');
@@ -60,6 +67,32 @@ await serve(async ({ cdt, origin, data }) => {
     const [sign, cell] = [await failed.locator('.bad').last().boundingBox(), await failed.locator('td').last().boundingBox()];
     assert.ok(sign.x >= cell.x && sign.x + sign.width <= Math.min(cell.x + cell.width, (await page.locator('.work').boundingBox()).width), 'what is cut off is not that it failed');
     await page.keyboard.press('Escape');
+
+    // The clock of a row is exact where it is pointed at: to the nanosecond, in UTC and where the reader is.
+    const exact = file('exact.json');
+    writeFileSync(exact, JSON.stringify(nanosecond()));
+    pushed(exact, origin);
+    const of = json('captures', 'ls', data, '--json').at(-1).id;
+    await page.goto(`${origin}/calls?capture=${of}`);
+    await settled(page);
+    const titles = await page.$$eval('tr[data-row]', (rows) => rows.map((row) => row.cells[0].title.split('\n')));
+    // Newest first; a number of JSON would have the first of both as 14:13:20.123456768.
+    assert.deepEqual(titles, [
+      ['2026-09-21T14:13:20.999999999Z', '2026-09-21T19:43:20.999999999+05:30'],
+      ['2026-09-21T14:13:20.123456789Z', '2026-09-21T19:43:20.123456789+05:30'],
+    ]);
+    const printed = traceloom('calls', `${data}#${of}`, '--csv', '-n=0', '--columns=start');
+    for (const [utc] of titles) {
+      const [, seconds, fraction] = /^(.+)\.(\d{9})Z$/.exec(utc);
+      assert.ok(printed.includes(`,${Date.parse(`${seconds}Z`) / 1000}${fraction}`), printed);
+    }
+    await page.locator('tr[data-row]').first().click();
+    await page.getByRole('complementary', { name: 'The call' }).getByRole('link', { name: 'last' }).click();
+    await page.getByRole('heading', { level: 1, name: 'last' }).waitFor();
+    assert.equal(await page.locator('.callhead p').getAttribute('title'), titles[0].join('\n'));
+    traceloom('captures', 'delete', of, '--data', data);
+    await page.goto(`${origin}/calls?sort=-duration`);
+    await found(page, `${overview.calls} calls`);
 
     // The chip asks for failed calls in the filter's words, and says so of nothing else.
     const chip = page.getByRole('button', { name: /^Failed/ });
@@ -189,7 +222,7 @@ await serve(async ({ cdt, origin, data }) => {
     await list.evaluate((list) => list.scrollTo(0, 0));
     await page.locator('tr[data-row="0"]').waitFor();
     near((await rows(page))[0].cells[1], order[0].duration);
-  }, { origin, asked: [400], acceptDownloads: true, viewport: { width: 1440, height: 2000 } });
+  }, { origin, asked: [400], acceptDownloads: true, timezoneId: 'Asia/Kolkata', viewport: { width: 1440, height: 2000 } });
 
   // A phone has cards.
   await browse(async (page) => {

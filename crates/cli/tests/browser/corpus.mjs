@@ -45,6 +45,8 @@ await browse(async (page, open) => {
     const name = `capture-${number}.html`;
     traceloom('flame', capture, '-o', file(name), '--wide');
     await open(name);
+    // A table of each value.
+    const tablesBy = {};
     const values = await page.$$eval('.flame .values option', (options) => options.map((option) => option.value));
     if (number < 3) await accessible(page, capture);
     for (const value of values) {
@@ -61,7 +63,7 @@ await browse(async (page, open) => {
         await page.selectOption('.flame .dimension', dimension);
         lines += dimension === 'line' ? 1 : 0;
         await page.click('.flame .view-table');
-        const tables = json('top', '--json', '--wide', '--dimension', dimension, capture);
+        const tables = tablesBy[dimension] ??= json('top', '--json', '--wide', '--dimension', dimension, capture);
         const table = tableOf(tables, values, value);
         const rows = await cells(page);
         if (dimension === 'method') methods = table;

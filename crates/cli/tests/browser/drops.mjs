@@ -3,22 +3,16 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
-import { browse, file, json, same, sameFunctions, serve, traceloom } from './browser.mjs';
+import { browse, file, same, sameFunctions, serve, told, traceloom, visit } from './browser.mjs';
 
 const [shop, ...given] = process.argv.slice(2);
 const grouped = (number) => number.toLocaleString('en-US');
 
-/** Runs a command that may have nothing to say. */
-function maybe(...args) {
-  const run = spawnSync(process.env.TRACELOOM_BINARY, args, { encoding: 'utf8', maxBuffer: 1 << 30 });
-  return run.status === 0 ? run.stdout.trim().split('\n').filter(Boolean).map((line) => JSON.parse(line)) : [];
-}
-
 /** What a path opens to: tables of functions, and calls. */
-const opened = (path) => ({
-  tables: maybe('top', '--json', '--wide', path).filter(({ functions }) => functions.length),
-  calls: maybe('calls', '--overview', '--json', path)[0],
-});
+async function opened(path) {
+  const [tables, [calls]] = await Promise.all([told('top', '--json', '--wide', path), told('calls', '--overview', '--json', path)]);
+  return { tables: tables.filter(({ functions }) => functions.length), calls };
+}
 
 /** The shop in every format that is written and read again; a folder is dropped as an archive. */
 function written() {
@@ -39,17 +33,12 @@ function written() {
 }
 
 /** What converting a capture would lose, as the command says it; nothing where it cannot be converted. */
-function losses(capture, to) {
-  const run = spawnSync(process.env.TRACELOOM_BINARY, ['convert', '--json', '--force', '-o', '/dev/null', '--to', to, capture], { encoding: 'utf8' });
-  const line = run.stdout.trim().split('\n').at(-1);
-  return run.status === 0 && line ? JSON.parse(line) : undefined;
-}
+const losses = (capture, to) => told('convert', '--json', '--force', '-o', '/dev/null', '--to', to, capture);
 
-/** Fails where the dialog of a capture says something else of a conversion than the command does. Returns true if it can be converted. */
-async function converts(page, capture, id, to, what) {
-  const told = losses(capture, to);
-  await page.goto(`${page.url().split('/captures')[0]}/captures/${id}?to=${to}`);
+/** Fails where the dialog of a capture says something else of a conversion than the command. Returns true if it can be converted. */
+async function converts(page, lost, to, what) {
   const dialog = page.getByRole('dialog', { name: 'Convert' });
+  const told = (await lost).at(-1);
   if (!told) {
     await dialog.locator('.note.bad').waitFor().catch((error) => assert.fail(`${what} to ${to}: ${error}`));
     return false;
@@ -87,45 +76,49 @@ await serve(async ({ origin, data }) => {
     for (const path of paths) {
       const what = basename(path);
       await page.locator('label.drop').waitFor();
+      const sending = opened(path);
       const id = await dropped(page, path);
-      const kept = opened(`${data}#${id}`);
-      const sent = opened(path);
+      const capture = `${data}#${id}`;
+      const to = targets[paths.indexOf(path) % targets.length];
+      // The page reads as well as the commands.
+      await visit(page, `/captures/${id}?to=${to}`);
+      const [lost, keeping, listing] = [losses(capture, to), opened(capture), told('info', '--json', capture)];
+      const longests = told('calls', '--json', '--sort=-duration', '-n=1', capture);
+      const [sent, kept, [info]] = await Promise.all([sending, keeping, listing]);
       // Kept, it is what it was before.
       assert.deepEqual(kept.tables.map(({ functions, total }) => [functions, total]), sent.tables.map(({ functions, total }) => [functions, total]), what);
       assert.deepEqual(kept.calls, sent.calls, what);
 
-      await page.goto(`${origin}/captures/${id}`);
       const pane = page.getByRole('complementary', { name: 'The capture' });
       const parts = pane.locator('section', { hasText: 'decoded' }).first().locator('tbody tr');
       await parts.first().waitFor().catch((error) => assert.fail(`${what}: ${error}`));
-      const [info] = json('info', '--json', `${data}#${id}`);
       for (const [at, part] of info.inputs.entries()) {
         const records = Object.entries(part.records ?? {}).map(([kind, count]) => `${grouped(count)} ${kind}`).join(', ');
         if (!records) continue;
         assert.equal((await parts.nth(at).locator('td').allTextContents())[1], records, `${what}, part ${at}`);
         compared.records++;
       }
+      const isWritten = await converts(page, lost, to, what);
+      compared[isWritten ? 'converted' : 'refused']++;
       if (kept.tables.length) {
-        await page.goto(`${origin}/profiles?capture=${id}`);
+        await visit(page, `/profiles?capture=${id}`);
+        await page.waitForURL(/profiles/);
         await page.locator('.fetched[aria-busy=false] .flame').waitFor();
         await sameFunctions(page, kept.tables, what);
         compared.functions++;
       }
       if (kept.calls?.calls) {
-        await page.goto(`${origin}/calls?capture=${id}&sort=-duration`);
+        await visit(page, `/calls?capture=${id}&sort=-duration`);
         const said = page.getByText(new RegExp(`^${grouped(kept.calls.calls)} calls?, `)).first();
         await said.waitFor();
         same((await said.textContent()).split(', ').at(-1), kept.calls.total_ns, what);
-        const [longest] = json('calls', '--json', '--sort=-duration', '-n=1', `${data}#${id}`);
+        const [longest] = await longests;
         const row = page.locator('tr[data-row="0"]');
         await row.waitFor();
         same(await row.locator('td.bars').textContent(), longest.duration, what);
         compared.calls++;
       }
-      await page.goto(`${origin}/captures`);
-      const isWritten = await converts(page, `${data}#${id}`, id, targets[paths.indexOf(path) % targets.length], what);
-      compared[isWritten ? 'converted' : 'refused']++;
-      await page.goto(`${origin}/captures`);
+      await visit(page, '/captures');
     }
   }, { origin, asked: 422, viewport: { width: 1440, height: 1000 } });
   assert.ok(compared.functions > 30 && compared.calls > 10 && compared.records > 40 && compared.converted > 20, JSON.stringify(compared));

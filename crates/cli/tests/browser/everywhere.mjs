@@ -1,7 +1,7 @@
 // Every page of the app: light and dark, wide and narrow, without serious faults and in the width of the window; and in Chinese.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { accessible, browse, json, pushed, serve, traceloom } from './browser.mjs';
+import { accessible, answered, browse, json, pushed, serve, traceloom } from './browser.mjs';
 
 const [shop, ...recordings] = process.argv.slice(2);
 const table = (language) => {
@@ -14,8 +14,8 @@ const untranslated = [...english].filter(([key, text]) => key !== 'right.upload'
 
 /** Goes to a page, and waits until it has its answers. */
 async function open(page, address) {
-  await page.goto(address, { waitUntil: 'networkidle' });
-  await page.waitForFunction(() => document.querySelector('h1') && !document.querySelector('[aria-busy=true]'));
+  await page.goto(address);
+  await answered(page);
 }
 
 /** Texts and controls that lie on each other, and bars that hold more than is seen of them. */
@@ -80,36 +80,38 @@ await serve(async ({ cdt, origin, data }) => {
     '/timeline', '/memory', '/memory?tab=monitors', '/memory?tab=gc', '/draw?view=report', '/draw?view=flame',
     '/captures', ...others.map(({ id }) => `/captures/${id}`), `/captures/${call.capture.id}?to=choose`, '/settings', '/login',
   ];
-  for (const colorScheme of ['light', 'dark']) {
-    for (const viewport of [{ width: 1440, height: 900 }, { width: 390, height: 844 }]) {
-      await browse(async (page) => {
-        for (const address of pages) {
-          const what = `${address}, ${colorScheme}, ${viewport.width}`;
-          await open(page, origin + address);
-          await accessible(page, what);
-          assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${what} is wider than the window`);
-        }
-      }, { origin, asked: 400, colorScheme, viewport, hasTouch: viewport.width < 640 });
-    }
-  }
-
-  // In windows of other widths nothing lies on its neighbour, and bars show all that they hold.
-  for (const width of [1000, 1920]) {
+  /** What is wrong with a page as it is now: for who cannot see, hear or point, and in the width of the window. */
+  const whole = async (page, address, what) => {
+    await accessible(page, what);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${what} is wider than the window`);
+  };
+  const calls = ['/calls', `/calls?sel=${call.capture.id}/${call.capture.call}`];
+  for (const viewport of [{ width: 1440, height: 900 }, { width: 390, height: 844 }]) {
     await browse(async (page) => {
       for (const address of pages) {
-        const what = `${address}, ${width}`;
         await open(page, origin + address);
-        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${what} is wider than the window`);
-        assert.deepEqual(await crowded(page), [], what);
+        // Each page is opened once: it follows the scheme and the width that are chosen while it is seen.
+        for (const colorScheme of ['light', 'dark']) {
+          await page.emulateMedia({ colorScheme });
+          await whole(page, address, `${address}, ${colorScheme}, ${viewport.width}`);
+        }
+        if (viewport.width < 640) continue;
+        // In windows of other widths nothing lies on its neighbour, and bars show all that they hold.
+        for (const width of [1000, 1920]) {
+          const what = `${address}, ${width}`;
+          await page.setViewportSize({ ...viewport, width });
+          await answered(page);
+          assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${what} is wider than the window`);
+          assert.deepEqual(await crowded(page), [], what);
+          if (!calls.includes(address)) continue;
+          // What a call did has room beside the pane as well.
+          await page.locator('tr[data-row]').first().waitFor();
+          const [column, list] = [await page.locator('th', { hasText: 'what' }).boundingBox(), await page.locator('.list').boundingBox()];
+          assert.ok(column.width >= 200 && column.x + column.width <= list.x + list.width + 1, `${what}: what a call did has ${column.width} px`);
+        }
+        await page.setViewportSize(viewport);
       }
-      // What a call did has room beside the pane as well.
-      for (const address of ['/calls', `/calls?sel=${call.capture.id}/${call.capture.call}`]) {
-        await open(page, origin + address);
-        await page.locator('tr[data-row]').first().waitFor();
-        const [column, list] = [await page.locator('th', { hasText: 'what' }).boundingBox(), await page.locator('.list').boundingBox()];
-        assert.ok(column.width >= 200 && column.x + column.width <= list.x + list.width + 1, `${address}, ${width}: what a call did has ${column.width} px`);
-      }
-    }, { origin, asked: 400, viewport: { width, height: 900 } });
+    }, { origin, asked: 400, viewport, hasTouch: viewport.width < 640 });
   }
 
   // The browser's language, until another is chosen.

@@ -237,6 +237,31 @@ await serve(async ({ cdt, origin, data }) => {
     await page.waitForURL((url) => !url.search.includes('q='));
     await drawn(zoomed);
     assert.equal(await hash(), address);
+    // What is zoomed and searched goes along to a comparison, to either side of it, and back.
+    await page.goto(`${origin}/profiles?svc=shop&view=compare&base=1-3`);
+    await here();
+    await page.locator('.flame .search').fill('Repository');
+    await page.waitForTimeout(600);
+    const graph = await page.locator('.flame .view').boundingBox();
+    for (let press = 0; press < 2; press++) {
+      await page.mouse.click(graph.x + graph.width * 0.1, graph.y + 30);
+      await page.waitForTimeout(600);
+    }
+    const way = () => page.locator('.flame .path button').allTextContents();
+    const lookedAt = async () => [await page.locator('.flame .search').inputValue(), await way()];
+    const common = await lookedAt();
+    assert.deepEqual([common[0], common[1].length > 0], ['Repository', true]);
+    const isSame = () => page.waitForFunction((wanted) => JSON.stringify([document.querySelector('.flame .search')?.value, [...document.querySelectorAll('.flame .path button')].map((button) => button.textContent)]) === JSON.stringify(wanted), common);
+    for (const name of ['Before alone', 'After alone']) {
+      await page.getByRole('link', { name }).click();
+      await page.waitForURL((url) => !url.searchParams.has('view'));
+      await here();
+      await isSame();
+      await page.goBack();
+      await page.waitForURL(/view=compare/);
+      await here();
+      await isSame();
+    }
     // Both sides of a comparison, and what is seen of it.
     await page.goto(`${origin}/profiles?svc=shop&view=compare&base=1-3`);
     await here();
