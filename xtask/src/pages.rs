@@ -42,6 +42,9 @@ const PAGES: &[MeasuredPage] = &[
 /// The app of a collector, whose script starts one and sends it what it measures.
 const APP: &str = "app";
 
+/// A collector of many gigabytes of captures: measured where it is named, because it takes half an hour and 20 GB of disk.
+const STORE: &str = "store";
+
 /// Makes the pages that `names` names, or all, and measures them.
 ///
 /// Needs node, chromium, and in the folder that `TRACELOOM_NPM` names playwright-core, as the tests of pages do.
@@ -51,7 +54,7 @@ const APP: &str = "app";
 pub fn run(names: &[&str]) -> Result<(), String> {
     if let Some(name) = names
         .iter()
-        .find(|name| **name != APP && PAGES.iter().all(|page| page.name != **name))
+        .find(|name| ![APP, STORE].contains(name) && PAGES.iter().all(|page| page.name != **name))
     {
         return Err(format!("there is no page `{name}` to measure"));
     }
@@ -92,13 +95,22 @@ pub fn run(names: &[&str]) -> Result<(), String> {
             slow.push(page.name);
         }
     }
-    if names.is_empty() || names.contains(&APP) {
+    for collector in [APP, STORE] {
+        if !names.contains(&collector) && (collector == STORE || !names.is_empty()) {
+            continue;
+        }
+        let sample = "release/examples/sample_dump";
+        if collector == STORE {
+            let package = ["build", "--release", "--package", "traceloom-input"];
+            succeed(cargo(package).args(["--example", "sample_dump"]))?;
+        }
         let mut measure = program("node");
-        measure.arg(root().join("xtask/pages/app.mjs"));
+        measure.arg(root().join(format!("xtask/pages/{collector}.mjs")));
         measure.env("TRACELOOM_FOLDER", &folder);
         measure.env("TRACELOOM_BINARY", built.join("release/traceloom"));
+        measure.env("TRACELOOM_SAMPLE_DUMP", built.join(sample));
         if succeed(&mut measure).is_err() {
-            slow.push(APP);
+            slow.push(collector);
         }
     }
     fs::remove_dir_all(&folder).map_err(|error| failed(&folder, error))?;
