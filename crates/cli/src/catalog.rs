@@ -63,8 +63,12 @@ impl CatalogEntry {
         if let Some(known) = &mut self.calls
             && let (Some((_, last)), Some(start)) = (known.times, &mut known.last_start)
         {
-            let earliest = range.since.map_or(i64::MIN, |since| since.min(last));
-            *start = (*start).max(earliest).min(range.until.unwrap_or(i64::MAX));
+            if let Some(since) = range.since {
+                *start = (*start).max(since.min(last));
+            }
+            if let Some(until) = range.until {
+                *start = (*start).min(until);
+            }
         }
     }
 
