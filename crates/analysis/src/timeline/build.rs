@@ -9,10 +9,12 @@ use traceloom_model::{
 };
 
 use super::collect::{Collector, NONE, frame_name, frames};
-use super::held::{Marks, Numbers, Spans, get};
+use super::details::LEFT_OUT;
+use super::held::{HeldRows, Numbers, Spans, get};
 use super::nest::{LaneOfSpan, Lanes, Place};
 use super::order::{display_order, id, process};
 use super::others::OtherLine;
+use super::thin::Scratch;
 use super::{Counter, Row, RowKind, Source, Timeline, Totals, Track, TrackLine, loss};
 use crate::MeasureUnit;
 use crate::symbol::symbol_of_function;
@@ -26,6 +28,8 @@ impl Timeline {
         let unplaced = lose(&mut collector, windowed);
         collector.take_others(true);
         list_stacks(&mut collector);
+        // What follows needs the memory.
+        collector.scratch = Scratch::default();
         let Collector {
             tables,
             clock,
@@ -39,12 +43,14 @@ impl Timeline {
             timeless,
             ..
         } = collector;
+        let lists = marks.values().map(|marks| &marks.detail);
+        let lists = lists.chain([&spans.rows.detail]).flatten();
+        let details_left_out = lists.filter(|&&list| list == LEFT_OUT).count() as u64;
         let by_track = Grouped::of(&spans, &marks);
         // They are in order now, and damage has its time: memory that the rows need.
         (spans.depth, spans.place) = Default::default();
-        let marked = marks.values().map(|marks| marks.start.len());
-        self.items
-            .reserve(spans.start.len() + marked.sum::<usize>());
+        let marked = marks.values().map(HeldRows::len);
+        self.items.reserve(spans.rows.len() + marked.sum::<usize>());
         let source = self.sources.len();
         let (first_track, first_counter) = (self.tracks.len(), self.counters.len());
         let order = display_order(&tables, by_track.tracks());
@@ -117,7 +123,7 @@ impl Timeline {
             times,
             timeless,
             unplaced: unplaced + more_faults,
-            details_left_out: details.left_out(),
+            details_left_out,
             other_tracks,
             other_counters,
             points_left_out,
@@ -231,7 +237,7 @@ struct Grouped {
 }
 
 impl Grouped {
-    fn of(spans: &Spans, marks: &BTreeMap<(RowKind, u32), Marks>) -> Self {
+    fn of(spans: &Spans, marks: &BTreeMap<(RowKind, u32), HeldRows>) -> Self {
         let marks = marks.iter().map(|(&key, marks)| (key, marks.by_start()));
         Self {
             spans: spans.by_start(),
@@ -254,7 +260,7 @@ fn covered(spans: &Spans) -> Vec<u64> {
     let mut by_id: Numbers = (0..count).collect();
     by_id.sort_by_key(|&at| get(&spans.id, at));
     let mut by_start: Numbers = (0..count).collect();
-    by_start.sort_by_key(|&at| get(&spans.start, at));
+    by_start.sort_by_key(|&at| get(&spans.rows.start, at));
     let mut covered = vec![0_u64; spans.id.len()];
     let mut reached = vec![Timestamp::MIN; spans.id.len()];
     for at in by_start {
@@ -266,7 +272,7 @@ fn covered(spans: &Spans) -> Vec<u64> {
         let Some(&above) = found.ok().and_then(|found| by_id.get(found)) else {
             continue;
         };
-        if above == at || get(&spans.track, above) != get(&spans.track, at) {
+        if above == at || get(&spans.rows.track, above) != get(&spans.rows.track, at) {
             continue;
         }
         let (Some(sum), Some(reached)) = (
@@ -275,12 +281,12 @@ fn covered(spans: &Spans) -> Vec<u64> {
         ) else {
             continue;
         };
-        let start = get(&spans.start, at)
-            .max(get(&spans.start, above))
+        let start = get(&spans.rows.start, at)
+            .max(get(&spans.rows.start, above))
             .max(*reached);
-        let end = get(&spans.end, at).min(get(&spans.end, above));
+        let end = get(&spans.rows.end, at).min(get(&spans.rows.end, above));
         if end > start {
-            *sum += end.abs_diff(start).min(get(&spans.filled, at));
+            *sum += end.abs_diff(start).min(get(&spans.rows.filled, at));
             *reached = end;
         }
     }
@@ -314,7 +320,7 @@ impl RowBuilder<'_> {
     fn rows(
         &mut self,
         grouped: &Grouped,
-        marks: &BTreeMap<(RowKind, u32), Marks>,
+        marks: &BTreeMap<(RowKind, u32), HeldRows>,
         track: u32,
         totals: &mut Totals,
     ) {
@@ -349,9 +355,9 @@ impl RowBuilder<'_> {
         let mut rows: BTreeMap<Place, Numbers> = BTreeMap::new();
         let mut reached = Timestamp::MIN;
         for &at in numbers {
-            let (start, end) = (get(&spans.start, at), get(&spans.end, at));
+            let (start, end) = (get(&spans.rows.start, at), get(&spans.rows.end, at));
             if end > reached {
-                let filled = get(&spans.filled, at);
+                let filled = get(&spans.rows.filled, at);
                 totals.busy += end.abs_diff(start.max(reached)).min(filled);
                 reached = end;
             }
@@ -361,22 +367,22 @@ impl RowBuilder<'_> {
                     lane_of.remember(get(&spans.id, at), place.0);
                     rows.entry(place).or_default().push(at);
                 }
-                None => totals.undrawn += u64::from(get(&spans.count, at)),
+                None => totals.undrawn += u64::from(get(&spans.rows.count, at)),
             }
         }
         for (place, numbers) in rows {
             let from = self.timeline.items.start.len();
             for at in numbers {
-                let name = self.name(RowKind::Span, get(&spans.function, at));
+                let name = self.name(RowKind::Span, get(&spans.rows.name, at));
                 self.push(RowItem {
-                    start: get(&spans.start, at),
-                    end: get(&spans.end, at),
+                    start: get(&spans.rows.start, at),
+                    end: get(&spans.rows.end, at),
                     name,
-                    detail: get(&spans.detail, at),
+                    detail: get(&spans.rows.detail, at),
                     covered: get(self.covered, at),
                     flags: get(&spans.flags, at),
-                    count: get(&spans.count, at),
-                    filled: get(&spans.filled, at),
+                    count: get(&spans.rows.count, at),
+                    filled: get(&spans.rows.filled, at),
                 });
             }
             self.row(RowKind::Span, place, String::new(), from);
@@ -387,7 +393,7 @@ impl RowBuilder<'_> {
         &mut self,
         (kind, profile): (RowKind, u32),
         numbers: &[u32],
-        marks: &Marks,
+        marks: &HeldRows,
         totals: &mut Totals,
     ) {
         let mut lanes = Lanes::default();

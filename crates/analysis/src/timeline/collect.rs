@@ -9,12 +9,12 @@ use traceloom_model::{
     SpanStatus, StackId, StringId, Timestamp, TrackId, Wants,
 };
 
-use super::details::Details;
-use super::held::{Marks, Spans};
+use super::details::{Details, LEFT_OUT};
+use super::held::{HeldRow, HeldRows, Spans};
 use super::html::MOST_ITEMS;
 use super::others::Others;
 use super::points::{CounterPoints, MOST_POINTS};
-use super::thin::Thinning;
+use super::thin::{LastRows, NewSpan, Scratch, Thinning};
 use super::{FAILED, PARTIAL_END, PARTIAL_START, RowKind, Totals};
 use crate::monitors::WaitKind;
 use crate::pauses::is_pause;
@@ -34,7 +34,7 @@ const FAULTS: usize = 10_000;
 const FRAMES: usize = 24;
 
 /// Bytes for attributes of spans and fields of events, and for those of each row that is held.
-const DETAIL_BYTES: usize = 64 << 20;
+const DETAIL_BYTES: usize = 32 << 20;
 const ROW_DETAIL_BYTES: usize = 32;
 
 /// Points of one counter.
@@ -51,7 +51,7 @@ pub(super) struct InputDamage {
 /// Keeps one recording for a [`super::Timeline`].
 ///
 /// Memory is 69 bytes a span, 40 bytes an event or a sample, 16 bytes a point of a counter (vectors grow by doubling,
-/// so up to twice of that), the tables of the recording, and at most 64 MiB of attributes. Of more spans, events and
+/// so up to twice of that), the tables of the recording, and at most 32 MiB of attributes. Of more spans, events and
 /// samples than [`MOST_ITEMS`], or than were asked for, short neighbours are held as one, and longer ones as there come
 /// more; what tracks come to is counted before.
 #[derive(Debug)]
@@ -61,8 +61,8 @@ pub struct Collector {
     pub(super) spans: Spans,
     /// What tracks come to, but for how long they were busy.
     pub(super) totals: HashMap<u32, Totals, RandomState>,
-    /// Marks by their kind; samples by their profile too.
-    pub(super) marks: BTreeMap<(RowKind, u32), Marks>,
+    /// Waits, events, samples and the like by their kind; samples by their profile too.
+    pub(super) marks: BTreeMap<(RowKind, u32), HeldRows>,
     pub(super) points: CounterPoints,
     pub(super) others: Others,
     pub(super) details: Details,
@@ -76,6 +76,8 @@ pub struct Collector {
     /// Tracks that have a line of their own.
     most_tracks: usize,
     thinning: Thinning,
+    last_rows: LastRows,
+    pub(super) scratch: Scratch,
     order: Order,
 }
 
@@ -105,6 +107,8 @@ impl Collector {
             most,
             most_tracks: usize::MAX,
             thinning: Thinning::default(),
+            last_rows: LastRows::default(),
+            scratch: Scratch::default(),
             order: Order::default(),
         }
     }
@@ -129,10 +133,6 @@ impl Collector {
     }
 
     fn span(&mut self, row: &SpanRow<'_>) {
-        let detail = {
-            let tables = &self.tables;
-            self.details.list(|add| span_details(tables, row, add))
-        };
         let flags = match row.status {
             SpanStatus::Complete => 0,
             SpanStatus::PartialStart => PARTIAL_START,
@@ -146,21 +146,31 @@ impl Collector {
         totals.partial += u64::from(flags & (PARTIAL_START | PARTIAL_END) != 0);
         totals.failed += u64::from(flags & FAILED != 0);
         totals.longest = totals.longest.max(length);
+        let span = NewSpan {
+            times: (row.start, end),
+            track: row.track.raw(),
+            depth: row.depth,
+            parent: row.parent.map_or(u64::MAX, |id| id.0),
+            function: row.function.map_or(NONE, |id| id.raw()),
+        };
         let spans = &mut self.spans;
-        spans.start.push(row.start);
-        spans.end.push(end);
-        spans.track.push(row.track.raw());
+        // What is on no line of its own is added up as it is.
+        let may_join = !self.others.has(span.track);
+        if may_join && spans.join(&span, self.thinning, &mut self.last_rows) {
+            return;
+        }
+        let tables = &self.tables;
+        let add = |add: &mut dyn FnMut(&str, &str)| span_details(tables, row, add);
+        let is_short = self.thinning.is_short(HeldRow::single(row.start, end));
+        let detail = self.details.list_of(is_short, add);
         spans
-            .function
-            .push(row.function.map_or(NONE, |id| id.raw()));
+            .rows
+            .push(span.times, (span.track, span.function, detail));
         spans.id.push(row.id.0);
-        spans.parent.push(row.parent.map_or(u64::MAX, |id| id.0));
+        spans.parent.push(span.parent);
         spans.place.push(row.origin.map_or(u64::MAX, place));
-        spans.detail.push(detail);
-        spans.depth.push(row.depth);
+        spans.depth.push(span.depth);
         spans.flags.push(flags);
-        spans.count.push(1);
-        spans.filled.push(length);
     }
 
     fn kind(&mut self, id: EventTypeId) -> (RowKind, Option<WaitKind>) {
@@ -199,7 +209,7 @@ impl Collector {
             kind => kind,
         };
         let tables = &self.tables;
-        let detail = self.details.list(|add| {
+        let add = |add: &mut dyn FnMut(&str, &str)| {
             if let Some(owner) = row.owner {
                 add("held by", &crate::text::track_name(tables, owner));
             }
@@ -207,9 +217,11 @@ impl Collector {
             if let Some(stack) = row.stack.filter(|_| kind == RowKind::Wait) {
                 add("stack", &frames(tables, stack));
             }
-        });
+        };
         let track = row.track.map_or(NONE, TrackId::raw);
         let end = row.end.unwrap_or(row.time).max(row.time);
+        let is_short = self.thinning.is_short(HeldRow::single(row.time, end));
+        let detail = self.details.list_of(is_short, add);
         let length = end.abs_diff(row.time);
         let totals = self.totals.entry(track).or_default();
         match (kind, wait) {
@@ -224,8 +236,8 @@ impl Collector {
 
     /// Rows that are held.
     pub(super) fn held(&self) -> usize {
-        let marks = self.marks.values().map(|marks| marks.start.len());
-        self.spans.start.len() + marks.sum::<usize>()
+        let marks = self.marks.values().map(HeldRows::len);
+        self.spans.rows.len() + marks.sum::<usize>()
     }
 
     /// Holds short neighbours as one where there are too many rows.
@@ -234,17 +246,48 @@ impl Collector {
             return;
         }
         self.take_others(false);
-        if self.held() <= self.most / 4 * 3 {
-            return;
+        if self.held() > self.most / 4 * 3 {
+            self.thin_rows();
         }
+        self.last_rows.forget();
+        self.keep_details();
+    }
+
+    /// Keeps the attributes of the rows that are held; where they take much room, of those that are not short.
+    fn keep_details(&mut self) {
+        let is_crowded = self.details.is_crowded();
+        let mut kept = vec![false; self.details.len()];
+        let slot = |list: u32| list.checked_sub(1).map(|at| at as usize);
+        for rows in self.marks.values().chain([&self.spans.rows]) {
+            for (at, &list) in (0..).zip(&rows.detail) {
+                let is_short = || self.thinning.is_short(rows.row(at));
+                if let Some(kept) = slot(list).and_then(|list| kept.get_mut(list))
+                    && !(is_crowded && is_short())
+                {
+                    *kept = true;
+                }
+            }
+        }
+        let numbers = self.details.keep(&kept);
+        for rows in self.marks.values_mut().chain([&mut self.spans.rows]) {
+            for list in &mut rows.detail {
+                if let Some(&new) = slot(*list).and_then(|at| numbers.get(at)) {
+                    *list = if new == 0 { LEFT_OUT } else { new };
+                }
+            }
+        }
+    }
+
+    fn thin_rows(&mut self) {
         let mut room = self.most / 2;
         loop {
-            let (lengths, whole) = self.lengths();
-            let rule = self.thinning.next(lengths, whole, room);
+            let mut lengths = std::mem::take(&mut self.scratch.longs);
+            let whole = self.measure(&mut lengths);
+            let rule = self.thinning.next(&mut lengths, whole, room);
+            self.scratch.longs = lengths;
             // Without room it must do without parents that never come.
             let rule = rule.by_parent(self.order != Order::None && room > 0);
             self.hold_together(rule);
-
             if self.held() <= self.most / 4 * 3 {
                 self.thinning = rule;
                 return;
@@ -259,30 +302,27 @@ impl Collector {
         self.most = self.most.max(self.held().saturating_mul(2));
     }
 
-    /// How long each row is, and all of them.
-    fn lengths(&self) -> (Vec<u64>, u64) {
-        let marks = self.marks.values();
-        let columns = marks.map(|marks| (&marks.start, &marks.end, &marks.count));
-        let spans = &self.spans;
-        let columns = columns.chain([(&spans.start, &spans.end, &spans.count)]);
-        let mut lengths = Vec::with_capacity(self.held());
+    /// How long the rows are from the first to the last, and each of them in `lengths`.
+    fn measure(&self, lengths: &mut Vec<u64>) -> u64 {
+        lengths.clear();
         let (mut first, mut last) = (Timestamp::MAX, Timestamp::MIN);
-        for (starts, ends, counts) in columns {
-            for ((&start, &end), &count) in starts.iter().zip(ends).zip(counts) {
+        for rows in self.marks.values().chain([&self.spans.rows]) {
+            let times = rows.start.iter().zip(&rows.end);
+            for ((&start, &end), &count) in times.zip(&rows.count) {
                 (first, last) = (first.min(start), last.max(end));
                 // What is held together is short already.
                 lengths.push(if count == 1 { end.abs_diff(start) } else { 0 });
             }
         }
-        (lengths, last.abs_diff(first))
+        last.abs_diff(first)
     }
 
     fn hold_together(&mut self, rule: Thinning) {
         let totals = &mut self.totals;
         let mut undrawn = |track, count| totals.entry(track).or_default().undrawn += count;
-        self.spans.thin(rule, &mut undrawn);
+        self.spans.thin(rule, &mut self.scratch, &mut undrawn);
         for marks in self.marks.values_mut() {
-            marks.thin(rule, &mut undrawn);
+            marks.thin(rule, &mut self.scratch, &mut undrawn);
         }
     }
 }

@@ -4,18 +4,25 @@ use std::collections::HashMap;
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::row_number;
+
+use super::held::{get, retain, set};
 
 /// Characters of a value that are kept: a statement is recognised by fewer.
 const LONGEST: usize = 2_000;
 
-/// Bytes that a text and a pair cost besides the text itself.
+/// Bytes that a text costs besides the text itself, and those of a pair and of a list.
 const TEXT_COST: usize = 48;
 const PAIR_COST: usize = 8;
+const LIST_COST: usize = 4;
+
+/// The number of a list that found no room.
+pub(super) const LEFT_OUT: u32 = u32::MAX;
 
 /// Lists of named values, in a bounded number of bytes.
 ///
 /// A recording of a million calls has a million different statements or the same ten. Texts are kept once; when the
-/// bound is met, further lists are left out and counted.
+/// bound is met, further lists are left out until there is room again.
 #[derive(Debug)]
 pub(super) struct Details {
     texts: Vec<Box<str>>,
@@ -23,8 +30,10 @@ pub(super) struct Details {
     pairs: Vec<(u32, u32)>,
     /// Where each list ends in `pairs`.
     ends: Vec<u32>,
+    bytes: usize,
     room: usize,
-    left_out: u64,
+    /// What is to be left of the room.
+    spared: usize,
 }
 
 impl Details {
@@ -34,48 +43,120 @@ impl Details {
             known: HashMap::default(),
             pairs: Vec::new(),
             ends: Vec::new(),
+            bytes,
             room: bytes,
-            left_out: 0,
+            spared: 0,
         }
     }
 
-    /// Keeps a list; returns its number, counted from 1, or 0 for an empty one and one that is left out.
+    /// Keeps a list; returns its number, counted from 1, 0 for an empty one, or [`LEFT_OUT`].
     pub(super) fn list(&mut self, fill: impl FnOnce(&mut dyn FnMut(&str, &str))) -> u32 {
+        self.list_of(false, fill)
+    }
+
+    /// Keeps a list as [`Self::list`] does. What is short may soon be held together with others: half of the room is for what
+    /// is longer.
+    pub(super) fn list_of(
+        &mut self,
+        is_short: bool,
+        fill: impl FnOnce(&mut dyn FnMut(&str, &str)),
+    ) -> u32 {
+        self.spared = if is_short { self.bytes / 2 } else { 0 };
         let start = self.pairs.len();
         let mut missing = false;
         fill(&mut |name, value| {
-            let pair = (self.text(name), self.text(value));
-            match pair {
-                (Some(name), Some(value)) => self.pairs.push((name, value)),
-                _ => missing = true,
-            }
+            missing = missing || self.pair(name, value).is_none();
         });
-        self.room = self
-            .room
-            .saturating_sub((self.pairs.len() - start) * PAIR_COST);
-        if missing {
-            self.pairs.truncate(start);
-            self.left_out += 1;
+        if !missing && self.pairs.len() == start {
             return 0;
         }
-        let end = u32::try_from(self.pairs.len());
-        match end {
-            Ok(end) if self.pairs.len() > start => {
-                self.ends.push(end);
-                u32::try_from(self.ends.len()).unwrap_or(0)
+        let ended = if missing { None } else { self.end() };
+        ended.unwrap_or_else(|| {
+            self.room += (self.pairs.len() - start) * PAIR_COST;
+            self.pairs.truncate(start);
+            LEFT_OUT
+        })
+    }
+
+    /// Returns true if short things may have no more lists.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.room < self.bytes / 2
+    }
+
+    fn take(&mut self, bytes: usize) -> Option<()> {
+        let left = self.room.checked_sub(bytes)?;
+        (left >= self.spared).then(|| self.room = left)
+    }
+
+    fn pair(&mut self, name: &str, value: &str) -> Option<()> {
+        let pair = (self.text(name)?, self.text(value)?);
+        self.take(PAIR_COST)?;
+        self.pairs.push(pair);
+        Some(())
+    }
+
+    /// Ends a list behind the last pair and returns its number.
+    fn end(&mut self) -> Option<u32> {
+        let end = u32::try_from(self.pairs.len()).ok()?;
+        let number = u32::try_from(self.ends.len() + 1).ok()?;
+        self.take(LIST_COST)?;
+        self.ends.push(end);
+        (number != LEFT_OUT).then_some(number)
+    }
+
+    /// Keeps the lists that are marked by their number less one, and returns the new number of each.
+    pub(super) fn keep(&mut self, kept: &[bool]) -> Vec<u32> {
+        let mut numbers = vec![0; self.ends.len()];
+        let mut texts = vec![false; self.texts.len()];
+        let mut ends = Vec::new();
+        let (mut from, mut pairs) = (0, 0);
+        for ((&end, &kept), number) in self.ends.iter().zip(kept).zip(&mut numbers) {
+            let list = from..end as usize;
+            from = list.end;
+            if !kept {
+                continue;
             }
-            _ => {
-                self.pairs.truncate(start);
-                0
+            for &(name, value) in self.pairs.get(list.clone()).unwrap_or_default() {
+                set(&mut texts, name, true);
+                set(&mut texts, value, true);
             }
+            let len = list.len();
+            self.pairs.copy_within(list, pairs);
+            pairs += len;
+            ends.push(row_number(pairs));
+            *number = row_number(ends.len());
         }
+        self.pairs.truncate(pairs);
+        self.ends = ends;
+        self.keep_texts(&texts);
+        numbers
     }
 
-    /// Returns how many lists found no room.
-    pub(super) fn left_out(&self) -> u64 {
-        self.left_out
+    /// Keeps the texts that are used, and adds up how much room is left.
+    fn keep_texts(&mut self, used: &[bool]) {
+        let mut numbers = vec![0; used.len()];
+        for (new, at) in (0..).zip(used.iter().enumerate().filter(|(_, used)| **used)) {
+            set(&mut numbers, row_number(at.0), new);
+        }
+        retain(&mut self.texts, used);
+        for (name, value) in &mut self.pairs {
+            (*name, *value) = (get(&numbers, *name), get(&numbers, *value));
+        }
+        self.known.retain(|_, at| {
+            let is_used = get(used, *at);
+            *at = get(&numbers, *at);
+            is_used
+        });
+        let texts = self.texts.iter().map(|text| text.len() + TEXT_COST);
+        let taken =
+            texts.sum::<usize>() + self.pairs.len() * PAIR_COST + self.ends.len() * LIST_COST;
+        self.room = self.bytes.saturating_sub(taken);
     }
 
+    /// How many lists there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
     /// Iterates over the names and values of a list.
     pub(super) fn pairs(&self, number: u32) -> impl Iterator<Item = (&str, &str)> {
         let text = |at: u32| self.texts.get(at as usize).map_or("", |text| text);
@@ -107,7 +188,7 @@ impl Details {
         {
             return Some(at);
         }
-        self.room = self.room.checked_sub(text.len() + TEXT_COST)?;
+        self.take(text.len() + TEXT_COST)?;
         let at = u32::try_from(self.texts.len()).ok()?;
         self.texts.push(text.into());
         self.known.insert(hash, at);
@@ -116,6 +197,9 @@ impl Details {
 }
 
 fn shortened(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.len() <= LONGEST {
+        return text.into();
+    }
     match text.char_indices().nth(LONGEST) {
         None => text.into(),
         Some((end, _)) => {
@@ -140,14 +224,39 @@ mod tests {
         assert_eq!((first, second, details.texts.len()), (1, 2, 4));
         assert_eq!(details.list(|_| {}), 0);
         let long = "x".repeat(500);
-        assert_eq!(details.list(|add| add("sql", &long)), 0);
-        assert_eq!(details.left_out(), 1);
+        assert_eq!(details.list(|add| add("sql", &long)), LEFT_OUT);
         assert_eq!(
             details.pairs(1).collect::<Vec<_>>(),
             [("url", "/orders"), ("status", "200")]
         );
         assert_eq!(details.pairs(2).collect::<Vec<_>>(), [("url", "/orders")]);
         assert_eq!(details.pairs(0).count() + details.pairs(9).count(), 0);
+        assert_eq!(details.pairs(LEFT_OUT).count(), 0);
+    }
+
+    #[test]
+    fn known_texts_take_room_too() {
+        let mut details = Details::new(400);
+        let kept = (0..1_000).filter(|_| details.list(|add| add("url", "/")) != LEFT_OUT);
+        assert_eq!(
+            kept.count(),
+            (400 - 2 * TEXT_COST - 4) / (PAIR_COST + LIST_COST)
+        );
+    }
+
+    #[test]
+    fn lists_that_nobody_has_any_more_give_their_room_back() {
+        let mut details = Details::new(400);
+        let mut numbers: Vec<u32> = (0..10)
+            .map(|at| details.list(|add| add("sql", &format!("select {at}"))))
+            .collect();
+        assert_eq!(numbers.last(), Some(&LEFT_OUT));
+        let kept: Vec<bool> = numbers.iter().map(|&list| list == 2 || list == 4).collect();
+        numbers = details.keep(&kept);
+        assert_eq!(numbers.get(..4), Some([0, 1, 0, 2].as_slice()));
+        assert_eq!(details.pairs(1).collect::<Vec<_>>(), [("sql", "select 1")]);
+        assert_eq!(details.pairs(2).collect::<Vec<_>>(), [("sql", "select 3")]);
+        assert_ne!(details.list(|add| add("sql", "select 10")), LEFT_OUT);
     }
 
     #[test]

@@ -19,7 +19,11 @@ pub(super) fn place<'f>(
     if faults.is_empty() {
         return Vec::new();
     }
-    let rows = spans.place.iter().zip(&spans.start).zip(&spans.end);
+    let rows = spans
+        .place
+        .iter()
+        .zip(&spans.rows.start)
+        .zip(&spans.rows.end);
     let rows = rows.filter(|&((&place, _), _)| place != u64::MAX);
     let mut rows: Vec<(u64, Timestamp, Timestamp)> = rows
         .map(|((&place, &start), &end)| (place, start, end))
@@ -53,12 +57,12 @@ mod tests {
     use super::*;
 
     fn spans(rows: &[(u64, Timestamp, Timestamp)]) -> Spans {
-        Spans {
-            place: rows.iter().map(|row| row.0).collect(),
-            start: rows.iter().map(|row| row.1).collect(),
-            end: rows.iter().map(|row| row.2).collect(),
-            ..Spans::default()
+        let mut spans = Spans::default();
+        for &(place, start, end) in rows {
+            spans.place.push(place);
+            spans.rows.push((start, end), (0, 0, 0));
         }
+        spans
     }
 
     fn fault(place: u64) -> InputDamage {

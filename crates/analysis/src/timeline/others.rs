@@ -7,7 +7,7 @@ use traceloom_model::bounds::{in_memory, saturated_u32, saturated_u64};
 use traceloom_model::{Recording, Timestamp, TrackKind};
 
 use super::collect::NONE;
-use super::held::{Marks, Spans, get};
+use super::held::{HeldRows, Spans, get};
 use super::order::{id, process};
 use super::{RowKind, Totals};
 
@@ -238,7 +238,7 @@ impl Others {
     pub(super) fn take(
         &mut self,
         tables: &Recording,
-        (spans, marks): (&mut Spans, &mut BTreeMap<(RowKind, u32), Marks>),
+        (spans, marks): (&mut Spans, &mut BTreeMap<(RowKind, u32), HeldRows>),
         most: usize,
         end: bool,
     ) {
@@ -246,7 +246,7 @@ impl Others {
         if self.tracks.is_empty() {
             return;
         }
-        let mut kept = vec![true; spans.start.len()];
+        let mut kept = vec![true; spans.rows.len()];
         for (track, numbers) in spans.by_start() {
             let Some(other) = self.tracks.get_mut(&track) else {
                 continue;
@@ -256,7 +256,7 @@ impl Others {
             };
             let course = line.courses.entry((RowKind::Span, 0)).or_default();
             for at in numbers {
-                let (start, stop) = (get(&spans.start, at), get(&spans.end, at));
+                let (start, stop) = (get(&spans.rows.start, at), get(&spans.rows.end, at));
                 let is_root = get(&spans.parent, at) == u64::MAX;
                 let is_inside = stop <= other.reached;
                 if !is_root && !is_inside && !end {
@@ -268,13 +268,13 @@ impl Others {
                 if is_inside && !is_root {
                     continue;
                 }
-                let (filled, count) = (get(&spans.filled, at), get(&spans.count, at));
+                let (filled, count) = (get(&spans.rows.filled, at), get(&spans.rows.count, at));
                 let busy = stop
                     .abs_diff(start.max(other.reached).min(stop))
                     .min(filled);
                 line.totals.busy = line.totals.busy.saturating_add(busy);
                 other.reached = other.reached.max(stop);
-                course.add((start, stop), filled, count, get(&spans.function, at));
+                course.add((start, stop), filled, count, get(&spans.rows.name, at));
             }
         }
         spans.keep(&kept);
@@ -283,7 +283,7 @@ impl Others {
         }
     }
 
-    fn take_marks(&mut self, key: (RowKind, u32), marks: &mut Marks) {
+    fn take_marks(&mut self, key: (RowKind, u32), marks: &mut HeldRows) {
         let mut kept = vec![true; marks.start.len()];
         for (at, kept) in (0..).zip(&mut kept) {
             let other = self.tracks.get(&get(&marks.track, at));
@@ -299,22 +299,27 @@ impl Others {
         marks.keep(&kept);
     }
 
+    /// Returns true if a track is one of them.
+    pub(super) fn has(&self, track: u32) -> bool {
+        self.tracks.contains_key(&track)
+    }
+
     /// Takes the least busy of more than `most` tracks.
     fn choose(
         &mut self,
         tables: &Recording,
         spans: &Spans,
-        marks: &BTreeMap<(RowKind, u32), Marks>,
+        marks: &BTreeMap<(RowKind, u32), HeldRows>,
         most: usize,
     ) {
         // How long outermost spans took, and how much there is at all.
         let mut work: HashMap<u32, (u64, u64), RandomState> = HashMap::default();
-        for at in 0..saturated_u32(spans.start.len() as u64) {
-            let (busy, count) = work.entry(get(&spans.track, at)).or_default();
+        for at in 0..saturated_u32(spans.rows.len() as u64) {
+            let (busy, count) = work.entry(get(&spans.rows.track, at)).or_default();
             if get(&spans.parent, at) == u64::MAX {
-                *busy = busy.saturating_add(get(&spans.filled, at));
+                *busy = busy.saturating_add(get(&spans.rows.filled, at));
             }
-            *count += u64::from(get(&spans.count, at));
+            *count += u64::from(get(&spans.rows.count, at));
         }
         for ((kind, _), marks) in marks {
             for (&track, &count) in marks.track.iter().zip(&marks.count) {

@@ -1,10 +1,13 @@
 //! Fewer rows while a recording is read: of too many, short neighbours are held as one.
 
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
 use traceloom_model::Timestamp;
 use traceloom_model::bounds::row_number;
 
 use super::collect::NONE;
-use super::held::{Marks, Spans, get};
+use super::held::{HeldRow, HeldRows, Spans, get, set};
 use super::nest::{LaneOfSpan, Lanes};
 
 /// Stretches of the whole that what is held as one is at most long: four times as many as a page has.
@@ -24,7 +27,7 @@ pub(super) struct Thinning {
 impl Thinning {
     /// Leaves about `most` rows of these lengths single, in a recording that is `whole` long; holds together what was so
     /// far.
-    pub(super) fn next(self, mut lengths: Vec<u64>, whole: u64, most: usize) -> Self {
+    pub(super) fn next(self, lengths: &mut [u64], whole: u64, most: usize) -> Self {
         let mut border = 0;
         if let Some(last) = lengths.len().checked_sub(most + 1) {
             border = *lengths.select_nth_unstable(last).1;
@@ -54,174 +57,249 @@ impl Thinning {
         self.stretch >= whole
     }
 
-    fn takes(self, row: &HeldGroup) -> bool {
+    /// Returns true for what may be held together with others.
+    pub(super) fn is_short(self, row: HeldRow) -> bool {
+        self.stretch > 0 && self.takes(row)
+    }
+
+    fn takes(self, row: HeldRow) -> bool {
         row.count > 1 || row.end.abs_diff(row.start) <= self.short
     }
 }
 
-/// Neighbours that are held as one.
+/// A row that those after it may join, where it lies, and how long the longest is that it holds.
 #[derive(Clone, Copy, Debug)]
-struct HeldGroup {
-    /// The row of the first.
-    first: u32,
-    /// The row of the one that fills most.
-    pick: u32,
-    most_filled: u64,
-    start: Timestamp,
-    end: Timestamp,
-    filled: u64,
-    count: u32,
-    /// The number of the group that it lies in, or [`NONE`].
+struct OpenRow {
+    at: u32,
+    /// The row around it, or [`NONE`].
     around: u32,
-}
-
-impl HeldGroup {
-    fn of(row: u32, (start, end): (Timestamp, Timestamp), filled: u64, count: u32) -> Self {
-        Self {
-            first: row,
-            pick: row,
-            most_filled: filled,
-            start,
-            end,
-            filled,
-            count,
-            around: NONE,
-        }
-    }
-
-    fn join(&mut self, next: &Self) {
-        self.end = next.end;
-        self.filled = self.filled.saturating_add(next.filled);
-        self.count = self.count.saturating_add(next.count);
-        if next.most_filled > self.most_filled {
-            (self.pick, self.most_filled) = (next.pick, next.most_filled);
-        }
-    }
-
-    /// What only a row has that is one span or mark.
-    fn own<T: Default>(&self, value: T) -> T {
-        if self.count == 1 { value } else { T::default() }
-    }
+    longest: u64,
 }
 
 /// The rows of one track on their way to fewer.
 #[derive(Debug, Default)]
 struct ThinnedTrack {
     lanes: Lanes,
-    /// The last group of each lane and level.
-    last: Vec<Vec<u32>>,
+    /// The last row of each lane and level.
+    last: Vec<Vec<OpenRow>>,
+}
+
+/// What became of a row.
+enum Placed {
+    /// No page draws it.
+    Nowhere,
+    /// The one before it holds it, in this lane.
+    Joined(usize),
+    /// It stays, in this lane and in this row or [`NONE`].
+    Kept(usize, u32),
 }
 
 impl ThinnedTrack {
-    /// Puts a row behind those that began before it and returns its lane; none when no page draws it.
+    /// Puts a row behind those that began before it.
     ///
-    /// It joins the one before it in its lane and level when both lie in the same group: what lies in them is held
-    /// together too then, and what is long keeps what lies in it for itself. Those in no group have to be `siblings`.
+    /// It joins the one before it in its lane and level when both lie in the same row: what lies in them is held
+    /// together too then, and what is long keeps what lies in it for itself. Those in no row have to be `siblings`.
     fn put(
         &mut self,
-        mut row: HeldGroup,
+        rows: &mut HeldRows,
+        at: u32,
         (lane, siblings): (Option<usize>, impl Fn(u32, u32) -> bool),
         rule: Thinning,
-        groups: &mut Vec<HeldGroup>,
-    ) -> Option<usize> {
-        let (lane, level) = self.lanes.place(row.start, row.end, lane)?;
+    ) -> Placed {
+        let row = rows.row(at);
+        let Some((lane, level)) = self.lanes.place(row.start, row.end, lane) else {
+            return Placed::Nowhere;
+        };
         if self.last.len() <= lane {
             self.last.resize(lane + 1, Vec::new());
         }
-        let levels = self.last.get_mut(lane)?;
-        let above = level.checked_sub(1);
-        let around = above.and_then(|above| levels.get(above).copied());
-        row.around = around.unwrap_or(NONE);
-        let last = levels.get(level);
-        if let Some(last) = last.and_then(|&last| groups.get_mut(last as usize))
-            && rule.takes(last)
-            && rule.takes(&row)
-            // What lasted no time has its place where the one before it ended, also when it lies in that one.
-            && (row.end <= last.end
-                || last.around == row.around
-                    && row.end.abs_diff(last.start) <= rule.stretch
-                    && (around.is_some() || siblings(last.first, row.first)))
-        {
-            last.join(&row);
-            return Some(lane);
+        let Some(levels) = self.last.get_mut(lane) else {
+            return Placed::Nowhere;
+        };
+        let above = level.checked_sub(1).and_then(|above| levels.get(above));
+        let around = above.map_or(NONE, |above| above.at);
+        if let Some(last) = levels.get_mut(level) {
+            let before = rows.row(last.at);
+            if rule.takes(before)
+                && rule.takes(row)
+                // What lasted no time has its place where the one before it ended, also when it lies in that one.
+                && (row.end <= before.end
+                    || last.around == around
+                        && row.end.abs_diff(before.start) <= rule.stretch
+                        && (around != NONE || siblings(last.at, at)))
+            {
+                rows.join(last.at, row);
+                if row.filled > last.longest {
+                    last.longest = row.filled;
+                    let name = get(&rows.name, at);
+                    set(&mut rows.name, last.at, name);
+                }
+                return Placed::Joined(lane);
+            }
         }
-        let number = row_number(groups.len());
-        groups.push(row);
+        let open = OpenRow {
+            at,
+            around,
+            longest: row.filled,
+        };
         match levels.get_mut(level) {
-            Some(last) => *last = number,
-            None => levels.push(number),
+            Some(last) => *last = open,
+            None => levels.push(open),
         }
-        Some(lane)
+        Placed::Kept(lane, around)
     }
 }
 
+/// Memory that one thinning leaves to the next: asked for anew each time, clearing its pages is a seventh of all work.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    /// The rows that stay.
+    kept: Vec<u32>,
+    bytes: Vec<u8>,
+    numbers: Vec<u32>,
+    pub(super) longs: Vec<u64>,
+    times: Vec<Timestamp>,
+}
+
+/// The last row of each track and depth, and how long the longest span is that it holds.
+#[derive(Debug, Default)]
+pub(super) struct LastRows(HashMap<(u32, u32), (u32, u64), RandomState>);
+
+impl LastRows {
+    /// Forgets them: rows have other numbers now.
+    pub(super) fn forget(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// A span that comes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NewSpan {
+    pub(super) times: (Timestamp, Timestamp),
+    pub(super) track: u32,
+    pub(super) depth: u32,
+    pub(super) parent: u64,
+    pub(super) function: u32,
+}
+
 impl Spans {
+    /// Holds a short span together with the short sibling before it as soon as it comes; returns false where it needs a
+    /// row, which has to be pushed then.
+    pub(super) fn join(&mut self, span: &NewSpan, rule: Thinning, last: &mut LastRows) -> bool {
+        if !rule.by_parent {
+            return false;
+        }
+        let row = HeldRow::single(span.times.0, span.times.1);
+        let next = row_number(self.rows.len());
+        let known = last.0.entry((span.track, span.depth));
+        let (at, longest) = known.or_insert((next, row.filled));
+        let before = self.rows.row(*at);
+        let joins = *at < next
+            && rule.takes(before)
+            && rule.takes(row)
+            && get(&self.parent, *at) == span.parent
+            && row.start >= before.end
+            && row.end.abs_diff(before.start) <= rule.stretch;
+        if !joins {
+            (*at, *longest) = (next, row.filled);
+            return false;
+        }
+        self.rows.join(*at, row);
+        set(&mut self.flags, *at, 0);
+        if row.filled > *longest {
+            *longest = row.filled;
+            set(&mut self.rows.name, *at, span.function);
+        }
+        true
+    }
+
     /// Holds short neighbours as one; `undrawn` is told of those that no page draws: their track, and how many.
-    pub(super) fn thin(&mut self, rule: Thinning, mut undrawn: impl FnMut(u32, u64)) {
-        let mut groups = Vec::new();
+    pub(super) fn thin(
+        &mut self,
+        rule: Thinning,
+        scratch: &mut Scratch,
+        mut undrawn: impl FnMut(u32, u64),
+    ) {
+        scratch.kept.clear();
         for (track, numbers) in self.by_start() {
             let mut thinned = ThinnedTrack::default();
             let mut lanes = LaneOfSpan::default();
             for at in numbers {
-                let times = (get(&self.start, at), get(&self.end, at));
-                let row = HeldGroup::of(at, times, get(&self.filled, at), get(&self.count, at));
                 let parent = |at| get(&self.parent, at);
                 let siblings = |one, other| !rule.by_parent || parent(one) == parent(other);
                 let lane = (lanes.of(parent(at)), siblings);
-                match thinned.put(row, lane, rule, &mut groups) {
-                    Some(lane) => lanes.remember(get(&self.id, at), lane),
-                    None => undrawn(track, row.count.into()),
-                }
+                let lane = match thinned.put(&mut self.rows, at, lane, rule) {
+                    Placed::Nowhere => {
+                        undrawn(track, get(&self.rows.count, at).into());
+                        continue;
+                    }
+                    Placed::Joined(lane) => lane,
+                    Placed::Kept(lane, around) => {
+                        scratch.kept.push(at);
+                        // Of rows with the same times, the one around comes first: as deep as they are placed, at least.
+                        let around = self.depth.get(around as usize).copied();
+                        let least = around.map_or(0, |around| around.saturating_add(1));
+                        let depth = get(&self.depth, at).max(least);
+                        set(&mut self.depth, at, depth);
+                        lane
+                    }
+                };
+                lanes.remember(get(&self.id, at), lane);
             }
         }
-        let first = |group: &HeldGroup| group.first;
-        self.function = gather(&groups, |group| get(&self.function, group.pick));
-        self.detail = gather(&groups, |group| group.own(get(&self.detail, first(group))));
-        self.flags = gather(&groups, |group| group.own(get(&self.flags, first(group))));
-        self.track = gather(&groups, |group| get(&self.track, first(group)));
-        self.id = gather(&groups, |group| get(&self.id, first(group)));
-        self.parent = gather(&groups, |group| get(&self.parent, first(group)));
-        self.place = gather(&groups, |group| get(&self.place, first(group)));
-        // Of rows with the same times, the one around comes first: as deep as they are placed, at least.
-        let mut depths: Vec<u32> = Vec::with_capacity(groups.len());
-        for group in &groups {
-            let around = depths.get(group.around as usize);
-            let least = around.map_or(0, |around| around.saturating_add(1));
-            depths.push(get(&self.depth, first(group)).max(least));
+        for (flags, &count) in self.flags.iter_mut().zip(&self.rows.count) {
+            if count > 1 {
+                *flags = 0;
+            }
         }
-        self.depth = depths;
-        self.start = gather(&groups, |group| group.start);
-        self.end = gather(&groups, |group| group.end);
-        self.count = gather(&groups, |group| group.count);
-        self.filled = gather(&groups, |group| group.filled);
+        gather(&mut self.flags, &mut scratch.bytes, &scratch.kept);
+        gather(&mut self.depth, &mut scratch.numbers, &scratch.kept);
+        gather(&mut self.id, &mut scratch.longs, &scratch.kept);
+        gather(&mut self.parent, &mut scratch.longs, &scratch.kept);
+        gather(&mut self.place, &mut scratch.longs, &scratch.kept);
+        self.rows.gather(scratch);
     }
 }
 
-impl Marks {
+impl HeldRows {
     /// Holds short neighbours as one; `undrawn` is told of those that no page draws: their track, and how many.
-    pub(super) fn thin(&mut self, rule: Thinning, mut undrawn: impl FnMut(u32, u64)) {
-        let mut groups = Vec::new();
+    pub(super) fn thin(
+        &mut self,
+        rule: Thinning,
+        scratch: &mut Scratch,
+        mut undrawn: impl FnMut(u32, u64),
+    ) {
+        scratch.kept.clear();
         for (track, numbers) in self.by_start() {
             let mut thinned = ThinnedTrack::default();
             for at in numbers {
-                let times = (get(&self.start, at), get(&self.end, at));
-                let row = HeldGroup::of(at, times, get(&self.filled, at), get(&self.count, at));
-                let put = thinned.put(row, (None, |_, _| true), rule, &mut groups);
-                if put.is_none() {
-                    undrawn(track, row.count.into());
+                match thinned.put(self, at, (None, |_, _| true), rule) {
+                    Placed::Nowhere => undrawn(track, get(&self.count, at).into()),
+                    Placed::Joined(_) => {}
+                    Placed::Kept(..) => scratch.kept.push(at),
                 }
             }
         }
-        self.name = gather(&groups, |group| get(&self.name, group.pick));
-        self.detail = gather(&groups, |group| group.own(get(&self.detail, group.first)));
-        self.track = gather(&groups, |group| get(&self.track, group.first));
-        self.start = gather(&groups, |group| group.start);
-        self.end = gather(&groups, |group| group.end);
-        self.count = gather(&groups, |group| group.count);
-        self.filled = gather(&groups, |group| group.filled);
+        self.gather(scratch);
+    }
+
+    /// Keeps the rows that stay, in the order in which they were placed.
+    fn gather(&mut self, scratch: &mut Scratch) {
+        let kept = &scratch.kept;
+        gather(&mut self.start, &mut scratch.times, kept);
+        gather(&mut self.end, &mut scratch.times, kept);
+        gather(&mut self.track, &mut scratch.numbers, kept);
+        gather(&mut self.name, &mut scratch.numbers, kept);
+        gather(&mut self.detail, &mut scratch.numbers, kept);
+        gather(&mut self.count, &mut scratch.numbers, kept);
+        gather(&mut self.filled, &mut scratch.longs, kept);
     }
 }
 
-fn gather<T>(groups: &[HeldGroup], of: impl Fn(&HeldGroup) -> T) -> Vec<T> {
-    groups.iter().map(of).collect()
+fn gather<T: Copy + Default>(column: &mut Vec<T>, scratch: &mut Vec<T>, kept: &[u32]) {
+    scratch.clear();
+    // The column grows back to what it was.
+    scratch.reserve_exact(column.capacity());
+    scratch.extend(kept.iter().map(|&at| get(column, at)));
+    std::mem::swap(column, scratch);
 }

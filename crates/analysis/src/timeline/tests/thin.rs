@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use traceloom_model::{Attribute, AttributeKey, Value};
+
 use super::*;
 use crate::hotspots::Categories;
 
@@ -210,5 +212,52 @@ proptest! {
         prop_assert!(thinned.rows.iter().all(|row| row.lane == 0));
         let held: u64 = thinned.items.count.iter().map(|&count| u64::from(count)).sum();
         prop_assert_eq!(held, thinned.totals().spans);
+    }
+}
+
+/// Room for attributes is for those that are held, not for those that came first.
+#[test]
+fn a_long_span_has_its_attributes_however_late_it_comes() {
+    let mut made = Made::default();
+    let main = made.thread("main");
+    let call = made.function("call");
+    let key = made.tables.string("sql");
+    let key = made.tables.attribute_key(AttributeKey::named(key));
+    let mut collector = Collector::holding(1_000);
+    for at in 0..20_000_i64 {
+        let text = format!("select {at}, {}", "x".repeat(40));
+        let text = Value::Text(made.tables.string(&text));
+        let length = if at % 4_000 == 3_999 { 1_000 } else { 10 };
+        let mut spans = SpanBatch::default();
+        spans.push(&SpanRow {
+            attributes: &[Attribute::new(key, text)],
+            ..SpanRow::call(
+                made.tables.reserve_span(),
+                main,
+                call,
+                at * 1_000,
+                at * 1_000 + length,
+            )
+        });
+        let _ = collector.define(made.tables.take_definitions());
+        let _ = collector.spans(spans);
+    }
+    let timeline = laid_out(collector);
+    let items = &timeline.items;
+    let lists: Vec<Vec<(&str, &str)>> = (0..items.start.len())
+        .filter(|&at| items.end[at] - items.start[at] == 1_000 && items.count[at] == 1)
+        .map(|at| {
+            timeline.sources[0]
+                .details
+                .pairs(items.detail[at])
+                .collect()
+        })
+        .collect();
+    assert_eq!(lists.len(), 5);
+    for (list, at) in lists.iter().zip([3_999, 7_999, 11_999, 15_999, 19_999]) {
+        let [("sql", text)] = list[..] else {
+            panic!("{list:?}");
+        };
+        assert!(text.starts_with(&format!("select {at},")), "{text}");
     }
 }
