@@ -1,6 +1,6 @@
 // Measures what a collector answers over many captures: a page of calls, the next one, a sort, a service, Now. The store has
 // TRACELOOM_STORE_GIB of originals (20 unless said): 400 dumps of an agent, ten a time that they are of. Then the worst case: as many
-// captures as TRACELOOM_STORE_CAPTURES says (6,000), all of the same minute.
+// captures as TRACELOOM_STORE_CAPTURES says (6,000), all of the same hour.
 import { execFileSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
@@ -10,7 +10,6 @@ const GIB = Number(process.env.TRACELOOM_STORE_GIB ?? 20);
 const SMALL = Number(process.env.TRACELOOM_STORE_CAPTURES ?? 6000);
 const TIMES = 40;
 const OF_ONE_TIME = 10;
-const SHOP = new URL('../../testdata/shop', import.meta.url).pathname;
 
 /** Waits until everything is sealed and decoded. */
 async function settled(origin, captures) {
@@ -123,12 +122,19 @@ await serve(async ({ cdt, origin }) => {
 });
 rmSync(file('data'), { recursive: true });
 
-// Captures of the same minute.
-await serve(async ({ cdt, origin }) => {
-  for (let sent = 0; sent < SMALL; sent += 100) {
-    traceloom('send', SHOP, '--to', cdt, '--agents', '100', '--service', `service-${(sent / 100) % 10}`);
-  }
+// Small captures that all cover the same hour.
+await serve(async ({ origin }) => {
+  const send = async (capture) => {
+    const span = (call) => {
+      const id = (1 + capture * 50 + call).toString(16).padStart(16, '0');
+      return { traceId: id, id, name: 'get /orders', timestamp: 1_700_000_000_000_000 + call * 72_000_000 + ((capture * 7919) % SMALL) * 100, duration: 1000 + capture, localEndpoint: { serviceName: 'shop' } };
+    };
+    const body = JSON.stringify(Array.from({ length: 50 }, (_, call) => span(call)));
+    const answer = await fetch(`${origin}/api/v1/upload?name=spans.json&service=service-${capture % 10}`, { method: 'POST', body });
+    if (!answer.ok) throw new Error(await answer.text());
+  };
+  for (let sent = 0; sent < SMALL; sent += 20) await Promise.all(Array.from({ length: 20 }, (_, at) => send(sent + at)));
   const { length } = await settled(origin, SMALL);
-  await lists(origin, `${length} captures of one minute`, ['service-0', 'service-3', 'service-9']);
+  await lists(origin, `${length} captures of one hour`, ['service-0', 'service-3', 'service-9']);
 });
 rmSync(file('data'), { recursive: true });

@@ -377,18 +377,19 @@ fn calls_tell_who_sent_them() {
     }
 }
 
-/// A folder of many small captures, a minute of time each and three calls; in each second one call takes longer than in any other.
-fn many_small_captures(data: &Path, n: u64) {
+/// A folder of many small captures of three calls, which begin at microseconds by the numbers of the capture and of the call; in each
+/// the second call takes longer than in any before.
+fn many_small_captures(data: &Path, n: u64, start_us: fn(u64, u64) -> u64) {
     const AT_A_TIME: u64 = 8;
     let collector = Collector::start(data, &[]);
     let spans = |capture: u64| {
-        let first_us = 1_700_000_000_000_000 + capture * 60_000_000;
         let spans = (0..3).map(|span| {
+            let id = format!("{:016x}", 1 + 3 * capture + span);
             json!({
-                "traceId": format!("{:016x}", first_us + span),
-                "id": format!("{:016x}", first_us + span),
+                "traceId": id,
+                "id": id,
                 "name": if capture == 0 { "get /oldest" } else { "get /orders" },
-                "timestamp": first_us + span * 1_000_000,
+                "timestamp": 1_700_000_000_000_000 + start_us(capture, span),
                 "duration": 1000 + if span == 1 { capture } else { 0 },
                 "localEndpoint": {"serviceName": "shop"},
             })
@@ -423,12 +424,44 @@ fn many_small_captures(data: &Path, n: u64) {
     assert_eq!(code, Some(0), "{said}");
 }
 
+/// Where all captures cover the same hour, the newest page opens no more of them than it has rows.
+#[test]
+fn a_page_of_captures_of_the_same_time_opens_one_a_row() {
+    const N_CAPTURES: u64 = 300;
+    let scratch = tempfile::tempdir().expect("a folder");
+    let data = scratch.path().join("data");
+    many_small_captures(&data, N_CAPTURES, |capture, span| {
+        span * 1_800_000_000 + capture * 100
+    });
+    let page = |args: &[&str]| {
+        let asked = ["calls", text(&data), "--json", "--page", "--sort=-start"];
+        rows(json_rows(&run(&[&asked, args].concat())))
+    };
+    let (all, _) = page(&["-n=1000"]);
+    assert_eq!(all.len() as u64, 3 * N_CAPTURES);
+    let (newest, end) = page(&["-n=7"]);
+    assert_eq!(newest, all[..7]);
+    assert_eq!(end["indexes_opened"], 7, "{end}");
+    assert_eq!(end["captures_read"], 7, "{end}");
+    let next = end["next"].as_str().expect("a place");
+    let (behind, _) = page(&["-n=7", "--after", next]);
+    assert_eq!(behind, all[7..14]);
+    // From a moment on as well; a call that began before it begins with it.
+    let since = "--since=2023-11-14T22:45:00Z";
+    let (of_hour, end) = page(&["-n=7", since]);
+    assert_eq!(of_hour, newest);
+    assert_eq!(end["indexes_opened"], 7, "{end}");
+}
+
 #[test]
 fn pages_over_thousands_of_captures_open_few_files_at_a_time() {
     const N_CAPTURES: u64 = 2000;
     let scratch = tempfile::tempdir().expect("a folder");
     let data = scratch.path().join("data");
-    many_small_captures(&data, N_CAPTURES);
+    // A minute of time each.
+    many_small_captures(&data, N_CAPTURES, |capture, span| {
+        capture * 60_000_000 + span * 1_000_000
+    });
     // Only indexes answer, and there are fewer files to be had than indexes.
     fs::rename(data.join("chunks"), data.join("chunks.away")).expect("chunks");
     fs::create_dir(data.join("chunks")).expect("a folder");

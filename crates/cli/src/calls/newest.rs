@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use traceloom_analysis::calls::{CallList, CallQuery, CallsAfter, Column, Sender};
 use traceloom_analysis::query::PartialRead;
+use traceloom_analysis::stage::Range;
 use traceloom_input::captures::{CaptureId, ChosenCaptures};
 
 use super::indexed::{CallIndexes, ReadIndexes, WantedChunks, asked_range};
@@ -31,6 +32,7 @@ pub(super) struct NewestFirst {
     chosen: ChosenCaptures,
     entries: Vec<CatalogEntry>,
     senders: HashMap<CaptureId, Arc<Sender>>,
+    range: Range,
     n_all: usize,
     /// Calls of some captures are all on earlier pages.
     leaves_out: bool,
@@ -102,6 +104,7 @@ pub(super) fn of(options: &Options, query: &CallQuery) -> anyhow::Result<Option<
         chosen,
         entries,
         senders,
+        range,
         n_all,
         leaves_out,
     }))
@@ -154,12 +157,17 @@ impl NewestFirst {
     fn since(&self, indexes: &mut CallIndexes<'_>, query: &CallQuery, times: usize) -> Option<i64> {
         let most = query.most().saturating_mul(times) as u64;
         let after = query.after.as_ref().and_then(CallsAfter::number);
+        let known = match query.selection.is_empty() && after.is_none() {
+            true => self.known_since(query.most()),
+            false => None,
+        };
         let mut newest = BinaryHeap::new();
         let mut n_calls = 0;
         for entry in &self.entries {
             let enough = n_calls >= most;
             let oldest = newest.peek().map(|&Reverse((since, _))| since);
-            if enough && oldest.is_some_and(|oldest| entry.last_start() < oldest) {
+            let oldest = oldest.filter(|_| enough).max(known);
+            if oldest.is_some_and(|oldest| entry.last_start() < oldest) {
                 break;
             }
             for (last, chunk) in indexes.chunks(entry).unwrap_or_default() {
@@ -178,7 +186,21 @@ impl NewestFirst {
             }
         }
         let oldest = newest.peek().map(|&Reverse((since, _))| since);
-        oldest.filter(|_| n_calls >= most)
+        oldest.filter(|_| n_calls >= most).max(known)
+    }
+
+    /// Returns a time since which so many captures each began a call, as the catalog knows without their indexes: however many captures
+    /// cover the same time, no more of them are opened than there are rows on a page.
+    fn known_since(&self, n_rows: usize) -> Option<i64> {
+        if self.range.until.is_some() {
+            return None;
+        }
+        let starts = self.entries.iter().filter_map(|entry| {
+            let calls = entry.calls.filter(|calls| calls.n_calls > 0)?;
+            let is_inside = |start: &i64| self.range.since.is_none_or(|since| since < *start);
+            calls.last_start.filter(is_inside)
+        });
+        starts.take(n_rows).skip(n_rows.checked_sub(1)?).last()
     }
 
     /// Adds calls that began since a time, and those of captures without an index, newest captures first.
