@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
-import { accessible, browse, file, json, nanoseconds, same, serve, traceloom } from './browser.mjs';
+import { accessible, answered, browse, file, json, nanoseconds, same, serve, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 const near = (text, value) => assert.ok(Math.abs(nanoseconds(text) / value - 1) < 0.006, `${text} for ${value}`);
@@ -96,6 +96,7 @@ await serve(async ({ cdt, origin, data }) => {
       sealed = json('captures', 'ls', data, '--json');
     }
     await page.reload();
+    await answered(page);
     const store = page.locator('.blk', { has: page.getByRole('heading', { name: /^Store/ }) });
     const stored = sealed.flatMap(({ parts }) => parts).reduce((sum, { stored_bytes: bytes }) => sum + bytes, 0);
     const [, size, limit] = /^(.+) in 7 captures\s*limit (.+), oldest go first$/.exec((await store.locator('p').textContent()).trim());
