@@ -10,6 +10,9 @@ const MOST_STRETCHES: i64 = 100_000;
 /// Values that are kept apart, as long as there are more than so many stretches.
 const MOST_CELLS: usize = 150_000;
 const LEAST_STRETCHES: i64 = 64;
+/// Values at most; of more nothing is kept where there would be fewer stretches than this.
+const MOST_HELD: usize = 8 * MOST_CELLS;
+const FEWEST_STRETCHES: i64 = 8;
 
 /// What something came to by itself in one stretch of time on one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub(super) struct Grid {
     /// The first and last time of anything.
     reach: Option<(Timestamp, Timestamp)>,
     cells: HashMap<GridKey, ThreadValue, RandomState>,
+    /// There was too much: nothing is kept.
+    is_full: bool,
 }
 
 impl Default for Grid {
@@ -37,6 +42,7 @@ impl Default for Grid {
             step: 1,
             reach: None,
             cells: HashMap::default(),
+            is_full: false,
         }
     }
 }
@@ -82,11 +88,29 @@ impl Grid {
         }
     }
 
+    /// Makes fewer of many values, or gives them up.
+    fn bound(&mut self) {
+        let stretches = self.stretches();
+        if stretches > LEAST_STRETCHES {
+            self.coarsen();
+        } else if self.cells.len() >= MOST_HELD {
+            if stretches > FEWEST_STRETCHES {
+                self.coarsen();
+            } else {
+                self.is_full = true;
+                self.cells = HashMap::default();
+            }
+        }
+    }
+
     /// Adds a value that came at one time.
     pub fn add(&mut self, time: Timestamp, thread: u32, of: u32, came: ThreadValue) {
         self.extend(time, time);
-        if self.cells.len() >= MOST_CELLS && self.stretches() > LEAST_STRETCHES {
-            self.coarsen();
+        if self.cells.len() >= MOST_CELLS {
+            self.bound();
+        }
+        if self.is_full {
+            return;
         }
         let cell = self.cells.entry((time.div_euclid(self.step), thread, of));
         let cell = cell.or_default();
@@ -96,6 +120,9 @@ impl Grid {
 
     /// Adds the time from `from` to `to`, each part to its stretch.
     pub fn add_time(&mut self, (from, to): (Timestamp, Timestamp), thread: u32, of: u32) {
+        if self.is_full {
+            return;
+        }
         self.extend(from, to);
         let mut at = from;
         while at < to {
@@ -109,7 +136,7 @@ impl Grid {
 
     /// Adds what another grid holds, whose threads and things have other numbers here.
     pub fn add_all(&mut self, other: &Self, thread: impl Fn(u32) -> u32, of: impl Fn(u32) -> u32) {
-        let Some((first, last)) = other.reach else {
+        let Some((first, last)) = other.reach.filter(|_| !other.is_full) else {
             return;
         };
         self.extend(first, last);
@@ -163,5 +190,19 @@ mod tests {
             grid.add_time((0, 86_400 * SECOND), thread, 0);
         }
         assert!(grid.cells().len() < MOST_CELLS, "{}", grid.cells().len());
+    }
+
+    #[test]
+    fn too_many_values_are_given_up() {
+        let mut grid = Grid::default();
+        for of in 0..1_300_000 {
+            grid.add(i64::from(of) * SECOND, 0, of, ThreadValue::default());
+            assert!(grid.cells.len() <= MOST_HELD + 8);
+        }
+        assert_eq!((grid.cells().len(), grid.is_full), (0, true));
+        let mut few = Grid::default();
+        few.add(0, 0, 0, ThreadValue { own: 1, count: 1 });
+        few.add_all(&grid, |thread| thread, |of| of);
+        assert_eq!(few.cells().len(), 1);
     }
 }

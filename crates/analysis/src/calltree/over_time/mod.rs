@@ -32,7 +32,7 @@ pub struct NodeStretch {
 
 /// Own values of paths over time, of one measure.
 ///
-/// Time is divided into stretches that are as short as a page can hold. A call is counted in the stretch in which it
+/// Time is divided into stretches that are as short as a page can hold; of more values than that nothing is kept. A call is counted in the stretch in which it
 /// began; its time belongs to the stretches in which it passed.
 #[derive(Clone, Debug)]
 pub struct OverTime {
