@@ -8,11 +8,13 @@ mkdir -p "$1"
 out=$(cd "$1" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 target=x86_64-pc-windows-gnu
+# TRACELOOM_PROFILE names another profile of Cargo.toml than the one for users.
+profile=${TRACELOOM_PROFILE:-release}
 
 cd "$here/.."
-cargo build --release --locked --target "$target" --bin traceloom
+cargo build --profile "$profile" --locked --target "$target" --bin traceloom
 
-program=${CARGO_TARGET_DIR:-target}/$target/release/traceloom.exe
+program=${CARGO_TARGET_DIR:-target}/$target/$profile/traceloom.exe
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -1)
 install -m 755 "$program" "$out/traceloom-$version-x86_64-windows.exe"
 # The crates that it is made of, as CycloneDX.
