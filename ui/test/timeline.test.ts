@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Columns, decode, type Held, HeldItems } from "../src/timeline/data";
+import { type Columns, decode, FOLDED, type Held, HeldItems } from "../src/timeline/data";
 import { roundUp, type TimelineModel } from "../src/timeline/model";
 import { ranIn } from "../src/timeline/range";
 import { MOST, sheet } from "../src/timeline/sheet";
 import { TiledItems } from "../src/timeline/tiles";
+import { kindsOfWork } from "../src/timeline/work";
 
 test("an axis ends with a round value", () => {
   assert.deepEqual(
@@ -80,14 +81,33 @@ test("what ran in a range counts as far as it lies in it", () => {
     data: { kinds: [2, 2], levels: [0, 1], names: ["main", "get"] },
     tracks: [{ first: 0, rows: 2 }],
   } as unknown as TimelineModel;
-  assert.deepEqual(ranIn(model, 20n, 80n), [
-    { name: 0, own: 40, total: 60, calls: 1 },
-    { name: 1, own: 20, total: 20, calls: 0 },
-  ]);
-  assert.deepEqual(ranIn(model, 0n, 100n), [
-    { name: 0, own: 70, total: 100, calls: 2 },
-    { name: 1, own: 30, total: 30, calls: 1 },
-  ]);
+  assert.deepEqual(ranIn(model, 20n, 80n), {
+    functions: [
+      { name: 0, own: 40, total: 60, calls: 1 },
+      { name: 1, own: 20, total: 20, calls: 0 },
+    ],
+    together: 0,
+  });
+  assert.deepEqual(ranIn(model, 0n, 100n), {
+    functions: [
+      { name: 0, own: 70, total: 100, calls: 2 },
+      { name: 1, own: 30, total: 30, calls: 1 },
+    ],
+    together: 0,
+  });
+  // Where the second call of `main` is 7 short spans, it is not known what lies in the first by itself.
+  columns.flags[2] = FOLDED;
+  columns.folded.set(2, 7);
+  const { functions, together } = ranIn(model, 0n, 100n);
+  assert.deepEqual(
+    functions.map(({ name, total, calls }) => [name, total, calls]),
+    [
+      [0, 100, 1],
+      [1, 30, 1],
+    ],
+  );
+  assert.equal(together, 7);
+  assert.equal(ranIn(model, 0n, 45n).together, 0);
 });
 
 test("paper has all tracks, as far as a canvas goes", () => {
@@ -156,4 +176,26 @@ test("a tile has what the page draws together, and what goes on beyond it is who
   assert.deepEqual(asked(1, 0, 1000), [1]);
   tiles.take({ held: told(5000, 10, [], [0, 0], true), bits: [bits([[], []])] }, 0n, 10n);
   assert.deepEqual([asked(1, 395, 425), columns.name.length], [[1], 2]);
+});
+
+test("a span without a kind of work has that of its caller, own code has none", () => {
+  // `query` calls `own` and two short ones, the longest `socket`, `own` calls `lib` as `query` does.
+  const names = ["query", "own", "socket", "lib"];
+  const page = { ...told(0, 1000, names, [2, 3], true), categories: ["db"], kinds_of_work: [0, -2, -1, -1] };
+  const spans = [
+    [
+      [0, 500, 0, 0],
+      [0, 500, 1, 0],
+    ],
+    [
+      [100, 20, 2, 32, 2],
+      [30, 50, 1, 0],
+      [400, 100, 3, 0],
+    ],
+  ];
+  const columns = decode(page, [bits(spans)]);
+  const kinds = kindsOfWork(columns, page, new TiledItems(columns, page));
+  const [own, lib] = [kinds[1], kinds[4]];
+  assert.deepEqual([...kinds], [0, own, 0, own, lib]);
+  assert.ok(own < 0 && lib < 0 && own !== lib);
 });

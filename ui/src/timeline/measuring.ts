@@ -92,7 +92,8 @@ export class Measuring {
     this.tell();
     const [from, to] = model.measured.map(({ h, l }) => exact(h, l)).sort((a, b) => (a < b ? -1 : 1));
     const ran = ranIn(model, from, to);
-    if (ran.length) chart.details.append(ranTable(model, ran, (name) => chart.find(exactly(name))));
+    if (ran.functions.length || ran.together)
+      chart.details.append(ranTable(model, ran, (name) => chart.find(exactly(name))));
     chart.remember();
     chart.resize();
   }

@@ -1,11 +1,12 @@
 /* What is seen of a timeline: the window, search, selection, measure. Its lines are laid out beside. No element and no canvas. */
 import { grouped } from "../shared/amount";
-import { kindWord, unnamedKind } from "../shared/kinds";
+import { kindWord } from "../shared/kinds";
 import { matcher } from "../shared/search";
 import type { Items, Moment } from "../shared/source";
 import { type Columns, type Counter, decode, exact, HALF, type Held, halves, LOSS, PAUSE, SPAN } from "./data";
 import { type Line, type Track, TrackLayout } from "./layout";
 import { type TileData, TiledItems } from "./tiles";
+import { kindsOfWork } from "./work";
 
 export const HEAD = 30;
 /** No kind of work. */
@@ -15,6 +16,8 @@ const STEPS = [60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400].map((se
 export class TimelineModel {
   readonly t: Columns;
   readonly source: TiledItems;
+  /** The kind of work of each item. */
+  work: Int16Array;
   readonly start: bigint;
   readonly length: bigint;
   readonly longest: number;
@@ -46,6 +49,7 @@ export class TimelineModel {
   ) {
     this.t = decode(data, bits);
     this.source = new TiledItems(this.t, data);
+    this.work = kindsOfWork(this.t, data, this.source);
     this.start = BigInt(data.start);
     this.length = BigInt(data.length);
     this.longest = Math.max(Number(this.length), 1);
@@ -107,29 +111,19 @@ export class TimelineModel {
     return this.source.items(row, halves(0n), halves(this.length + 1n), pixel);
   }
 
-  /** The kind of work of a name. */
-  kindOf(name: number): number {
-    const kind = this.data.kinds_of_work[name];
-    return kind >= 0 ? kind : unnamedKind(kind, this.data.colours[name]);
-  }
-
   /** Kinds of work with what their spans took by themselves, the largest first. */
   kinds(): [kind: number, own: number][] {
-    const { t, data } = this;
-    const ofName = new Float64Array(data.names.length);
+    const { t, data, work } = this;
+    const sums = new Map<number, number>();
     for (let row = 0; row < data.counts.length; row++) {
       if (data.kinds[row] !== SPAN) continue;
       const last = t.first[row + 1];
       for (let item = t.first[row]; item < last; item++) {
         const length = (t.eh[item] - t.sh[item]) * HALF + (t.el[item] - t.sl[item]);
-        ofName[t.name[item]] += length - (t.ch[item] * HALF + t.cl[item]);
+        const own = length - (t.ch[item] * HALF + t.cl[item]);
+        sums.set(work[item], (sums.get(work[item]) ?? 0) + own);
       }
     }
-    const sums = new Map<number, number>();
-    ofName.forEach((own, name) => {
-      const kind = this.kindOf(name);
-      sums.set(kind, (sums.get(kind) ?? 0) + own);
-    });
     return [...sums].filter(([, own]) => own > 0).sort((a, b) => b[1] - a[1]);
   }
 
@@ -311,6 +305,7 @@ export class TimelineModel {
     if (this.selected >= this.t.total) this.selected = -1;
     this.hovered = -1;
     this.source.take(tile, from, to);
+    this.work = kindsOfWork(this.t, this.data, this.source);
     if (this.words) this.find(this.words);
   }
 

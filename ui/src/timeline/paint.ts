@@ -21,6 +21,7 @@ import {
 import type { Line } from "./layout";
 import { HEAD, NO_KIND, roundUp, type TimelineModel } from "./model";
 import { amount, commas, counterValue, type Words } from "./words";
+import { kindOfName } from "./work";
 
 const COLOURS = [
   "paper",
@@ -82,7 +83,9 @@ export class TimelinePainter {
   private colour = new Uint32Array(1);
   private cover = new Float32Array(1);
   private strength = new Float32Array(1);
+  /** Colours of names, and of kinds of work. */
   private palette = new Uint32Array(1);
+  private kinds = new Uint32Array(1);
   private strong = new Uint32Array(1);
   private plain = {} as Record<Named, string>;
   private packed = {} as Record<Named, number>;
@@ -112,14 +115,18 @@ export class TimelinePainter {
       return pack(r, g, b);
     };
     const { data } = this.model;
-    const tokens = data.names.map((_, name) => kindToken(this.model.kindOf(name), data.categories, data.colours[name]));
-    const of: Record<string, string> = colours<string>([...COLOURS, ...new Set(tokens)], this.part);
+    const { categories } = data;
+    const tokens = data.names.map((_, name) => kindToken(kindOfName(data, name), categories, data.colours[name]));
+    const inherited = categories.map((_, kind) => kindToken(kind, categories));
+    const used = new Set([...tokens, ...inherited]);
+    const of: Record<string, string> = colours<string>([...COLOURS, ...used], this.part);
     for (const name of COLOURS) {
       this.plain[name] = of[name];
       this.packed[name] = number(of[name]);
     }
-    const known = new Map([...new Set(tokens)].map((token) => [token, number(of[token])]));
+    const known = new Map([...used].map((token) => [token, number(of[token])]));
     this.palette = Uint32Array.from(tokens, (token) => known.get(token) ?? 0);
+    this.kinds = Uint32Array.from(inherited, (token) => known.get(token) ?? 0);
     // What is one pixel wide must be seen: a text's colours are too pale for it.
     this.strong = this.palette.map((one) => mix(one, this.packed.ink, 0.4));
     const tile = document.createElement("canvas");
@@ -170,17 +177,18 @@ export class TimelinePainter {
 
   private paintwork(kind: number, item: number): number {
     const { packed } = this;
-    const { t } = this.model;
+    const { t, work } = this.model;
     if (kind === PAUSE) return packed.pause;
     if (kind === LOSS) return packed.bad;
     if (kind === WAIT) return packed.wait;
-    return (kind === SPAN ? this.palette : this.strong)[t.name[item]];
+    if (kind !== SPAN) return this.strong[t.name[item]];
+    return work[item] < 0 ? this.palette[t.name[item]] : this.kinds[work[item]];
   }
 
   /** Paints a row into `colour` and `cover`; tells `box` about items that are wide enough to say more. */
   private paint(row: number, box: Box | null): void {
     const { cover, strength, colour, plot, scale, packed } = this;
-    const { t, data, hits, lit } = this.model;
+    const { t, data, hits, lit, work } = this.model;
     cover.fill(0);
     strength.fill(0);
     const kind = data.kinds[row];
@@ -195,7 +203,7 @@ export class TimelinePainter {
       const shown = items.shown(at);
       const found = !!hits && hits[end + 1] > hits[item];
       let paintwork = found ? packed.match : this.paintwork(kind, shown);
-      const isOther = lit !== NO_KIND && this.model.kindOf(t.name[shown]) !== lit;
+      const isOther = lit !== NO_KIND && work[shown] !== lit;
       if ((hits && !found) || (isOther && !found)) paintwork = mix(packed.plot, paintwork, 0.35);
       if (to - x >= 2) {
         const a = Math.max(0, Math.round(x));
@@ -337,8 +345,7 @@ export class TimelinePainter {
       if (flags & PARTIAL_END) context.fillRect(left + Math.max(a, b - end), y, Math.min(end, b - a), height - 1);
       if (kind === LOSS) context.fillRect(left + a, y, b - a, height - 1);
       if (b - a < this.px(22) || height < this.px(12)) continue;
-      const isDim =
-        !found && (!!model.hits || (model.lit !== NO_KIND && model.kindOf(model.t.name[item]) !== model.lit));
+      const isDim = !found && (!!model.hits || (model.lit !== NO_KIND && model.work[item] !== model.lit));
       const ink = found ? plain["on-match"] : isDim ? plain.ink : plain["on-k"];
       this.pen.name(this.words.forms(item), left + a + this.px(4), y + height / 2, b - a - this.px(7), ink);
     }

@@ -4,13 +4,15 @@ import { button, named, nameOf } from "../shared/dom";
 import { type HeldTrack, SPAN } from "./data";
 import type { Track } from "./layout";
 import type { TimelineModel } from "./model";
-import { type Ran, SHORT } from "./range";
+import type { RanIn } from "./range";
 import { amount, type Words } from "./words";
 
 const ROWS = 500;
 
 /** What stands in a cell: a text or element, and its exact nanoseconds. */
 type Cell = string | number | Node | readonly [what: string, ns: string | bigint];
+
+type Heading = readonly [name: string, kind?: string];
 
 /** What rows do. */
 export interface Actions {
@@ -22,7 +24,7 @@ export interface Actions {
 const what = (cell: Cell) => (Array.isArray(cell) ? (cell[0] as string) : (cell as string | number | Node));
 
 /** A table of rows of cells. Columns with nothing in them stay out. */
-function table(heads: readonly (readonly [name: string, kind?: string])[], rows: Cell[][]): HTMLTableElement {
+function table(heads: readonly Heading[], rows: Cell[][]): HTMLTableElement {
   const table = document.createElement("table");
   const head = table.createTHead().insertRow();
   const body = table.createTBody();
@@ -61,19 +63,31 @@ function inside(model: TimelineModel, track: Track): [found: [item: number, row:
 /** Functions of a range at once. */
 const RAN = 20;
 
-/** What ran in a range, as a table; a press searches for a function. */
-export function ranTable(model: TimelineModel, ran: readonly Ran[], find: (name: string) => void): HTMLElement {
-  const rows = ran.slice(0, RAN).map(({ name, own, total, calls }): Cell[] => {
-    const full = name === SHORT ? "spans that are drawn together" : model.data.names[name];
+/** What ran in a range, as a table; a press searches for a function. Self times are told where they are known. */
+export function ranTable(
+  model: TimelineModel,
+  { functions, together }: RanIn,
+  find: (name: string) => void,
+): HTMLElement {
+  const rows = functions.slice(0, RAN).map(({ name, own, total, calls }): Cell[] => {
+    const full = model.data.names[name];
     const press = button("", () => find(full));
-    press.append(...(name === SHORT ? [full] : nameOf(full)));
+    press.append(...nameOf(full));
     press.title = full;
     const time = (ns: number): Cell => [amount(BigInt(ns)), String(ns)];
-    return [time(own), time(total), calls ? grouped(calls) : "", press];
+    return [...(together ? [] : [time(own)]), time(total), calls ? grouped(calls) : "", press];
   });
   const part = named("div", "", "ran");
-  part.append(table([["self"], ["total"], ["calls"], ["function", "name"]], rows));
-  if (ran.length > RAN) part.append(named("p", `${grouped(ran.length - RAN)} more functions`, "dim"));
+  const self: Heading[] = together ? [] : [["self"]];
+  if (rows.length) part.append(table([...self, ["total"], ["calls"], ["function", "name"]], rows));
+  const line = (words: string) => part.append(named("p", words, "dim"));
+  if (functions.length > RAN) line(`${grouped(functions.length - RAN)} more functions`);
+  if (together) {
+    const spans = together === 1 ? "1 span is" : `${grouped(together)} spans are`;
+    line(
+      `${spans} drawn together here and not in these numbers; self times are known where every span is drawn by itself`,
+    );
+  }
   return part;
 }
 

@@ -6,6 +6,8 @@ import { accessible, browse, file, json, traceloom } from './browser.mjs';
 const [shop] = process.argv.slice(2);
 traceloom('timeline', shop, '-o', file('shop.html'));
 const [told] = json('timeline', '--json', shop);
+const [hotspots] = json('top', '--hotspots', '--json', shop);
+traceloom('timeline', shop, '--most', '40', '-o', file('few.html'));
 
 // Two spans of one nanosecond, an overlap, a name that is no markup.
 const hostile = '</script><b onclick=alert(1)>';
@@ -35,6 +37,13 @@ await browse(async (page, open) => {
   await accessible(page, 'table');
   assert.deepEqual(await tracks(page), told.tracks.map(({ name, process, kind, spans, events, busy_ns, longest_ns, pauses }) =>
     ({ name, process, kind, spans, events, busy: busy_ns, longest: longest_ns, paused: pauses.total_ns })));
+  // Kinds of work come to what the hot spots do; what has no kind is told apart by what it is.
+  const times = await page.$$eval('.timeline .legend .n', (all) => all.map((one) => +one.dataset.ns));
+  const own = hotspots.categories.map(({ self }) => self);
+  assert.equal(times.reduce((a, b) => a + b), own.reduce((a, b) => a + b));
+  const named = hotspots.categories.filter(({ category, self }) => category && self).map(({ self }) => self);
+  assert.ok(named.length > 1);
+  assert.deepEqual(named.filter((self) => !times.includes(self)), []);
   const busiest = told.tracks.reduce((a, b) => b.spans > a.spans ? b : a);
   await page.click(`.timeline .rows button:text-is("${busiest.name}")`);
   const heading = await page.textContent('.timeline .rows h2:last-of-type');
@@ -124,6 +133,25 @@ await browse(async (page, open) => {
   await page.keyboard.type('onclick');
   await page.keyboard.press('Enter');
   assert.ok((await text(page, 'details')).startsWith(hostile));
+}, { reducedMotion: 'reduce' });
+
+// Where spans are drawn together nothing is said of what kinds of work, or functions, took by themselves.
+await browse(async (page, open) => {
+  await open('few.html');
+  assert.match(await page.textContent('.missing'), /shortest spans and events are drawn together/);
+  assert.ok(await page.locator('.timeline .legend button').count() > 1);
+  assert.equal(await page.locator('.timeline .legend .n').count(), 0);
+  const view = await page.locator('.timeline .view').boundingBox();
+  await page.keyboard.down('Shift');
+  await page.mouse.move(view.x + 214, view.y + 120);
+  await page.mouse.down();
+  await page.mouse.move(view.x + view.width - 3, view.y + 120);
+  await page.mouse.up();
+  await page.keyboard.up('Shift');
+  const heads = await page.$$eval('.timeline .ran th', (all) => all.map((one) => one.textContent));
+  assert.deepEqual(heads, ['total', 'calls', 'function']);
+  const together = +/([\d,]+) spans are drawn together here/.exec(await page.textContent('.timeline .ran'))[1].replaceAll(',', '');
+  assert.ok(together > 0 && together < told.tracks.reduce((sum, { spans }) => sum + spans, 0), `${together}`);
 }, { reducedMotion: 'reduce' });
 
 // Paper has every track, as wide as it is: not the slice of a window, squeezed. Behind it the window is as it was.
