@@ -179,7 +179,8 @@ pub(crate) struct KeyMap {
 }
 
 impl KeyMap {
-    const UNSET: u32 = u32::MAX;
+    /// Of keys without a number.
+    pub const UNSET: u32 = u32::MAX;
 
     /// Returns the number of `key`, which was inserted before.
     #[inline]

@@ -9,6 +9,13 @@ use std::path::Path;
 
 use program::{SHOP, json_rows, run, sample};
 use serde_json::Value;
+use traceloom_analysis::{Functions, TreeBuilder, TreeOptions, TreeSource};
+use traceloom_formats::LowerOptions;
+use traceloom_input::{Input, OpenOptions};
+use traceloom_model::{
+    Asks, Clock, Definitions, Flow, Note, Order, SampleBatch, Sink, SpanBatch, StepBatch, StringId,
+    Wants,
+};
 
 /// Returns the total of `top` or `tree` over calls, 0 where there are none.
 fn total(view: &str, path: &str, flags: &[&str]) -> i64 {
@@ -460,4 +467,153 @@ fn rows_are_as_many_as_asked_for_in_every_output() {
     let groups = json_rows(&run(&by));
     let groups = groups[0]["groups"].as_array().expect("groups").clone();
     assert_eq!(groups.len(), 2);
+}
+
+/// Asks for rows of all spans in place of steps, and counts what comes.
+struct Spans {
+    builder: TreeBuilder,
+    wants: Wants,
+    steps: usize,
+}
+
+impl Sink for Spans {
+    fn asks(&self) -> Asks {
+        Asks {
+            wants: self.wants,
+            ..self.builder.asks()
+        }
+    }
+
+    fn begin(&mut self, order: Order, clock: Clock) {
+        self.builder.begin(order, clock);
+    }
+
+    fn define(&mut self, new: Definitions) -> Flow {
+        self.builder.define(new)
+    }
+
+    fn steps(&mut self, batch: StepBatch) -> Flow {
+        self.steps += batch.len();
+        self.builder.steps(batch)
+    }
+
+    fn spans(&mut self, batch: SpanBatch) -> Flow {
+        self.builder.spans(batch)
+    }
+
+    fn samples(&mut self, batch: SampleBatch) -> Flow {
+        self.builder.samples(batch)
+    }
+
+    fn forget(&mut self, strings: &[StringId]) {
+        self.builder.forget(strings);
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}
+
+/// Returns what the calls of an input come to: name, own, total, count and partial calls of each function; and how many
+/// steps came.
+fn called(path: &str, wants: Wants, functions: bool) -> (Vec<(String, i64, i64, u64, u64)>, usize) {
+    let mut all = Vec::new();
+    let mut steps = 0;
+    let Ok(input) = Input::open(path, &OpenOptions::default()) else {
+        return (all, steps);
+    };
+    for document in input.documents() {
+        if document
+            .format()
+            .is_none_or(|format| format.lower.is_none())
+        {
+            continue;
+        }
+        let mut sink = Spans {
+            builder: TreeBuilder::new(TreeOptions {
+                functions,
+                ..TreeOptions::default()
+            }),
+            wants,
+            steps: 0,
+        };
+        if traceloom_input::lower(&document, &LowerOptions::default(), &mut sink).is_err() {
+            continue;
+        }
+        steps += sink.steps;
+        let of_all: Vec<Functions> = match functions {
+            true => {
+                let [functions, _] = sink.builder.finish_functions();
+                functions
+            }
+            false => {
+                let trees = sink.builder.finish().into_trees();
+                trees.map(Functions::of).collect()
+            }
+        };
+        let of_calls = of_all
+            .iter()
+            .filter(|one| one.measure.source == TreeSource::Spans);
+        for one in of_calls {
+            all.extend(one.rows.iter().map(|row| {
+                let name = one
+                    .symbols
+                    .get(row.symbol)
+                    .map(|symbol| symbol.name.clone());
+                (
+                    name.unwrap_or_default(),
+                    row.own,
+                    row.total,
+                    row.count,
+                    row.partial,
+                )
+            }));
+            all.push((String::new(), one.whole, one.total, one.entries, 0));
+        }
+    }
+    all.sort();
+    (all, steps)
+}
+
+#[test]
+fn steps_say_what_spans_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut paths = vec![SHOP.to_owned()];
+    for format in ["zorka-c", "zorka-b2"] {
+        let whole = sample(format, 5, 200_000);
+        // Records without a beginning or an end, times that go back.
+        for harm in 0..24 {
+            let mut bytes = whole.clone();
+            for at in (harm * 31..bytes.len()).step_by(9973).filter(|_| harm > 0) {
+                bytes[at] ^= 1 << (harm % 8);
+            }
+            bytes.truncate(bytes.len() - harm * 5);
+            let path = folder.path().join(format!("{format}-{harm}"));
+            std::fs::write(&path, bytes).expect("a file");
+            paths.push(path.to_string_lossy().into_owned());
+        }
+    }
+    if let Some(root) = corpus::root() {
+        for part in ["cdt", "zorka"] {
+            let files = corpus::files_below(&root.join(part)).into_iter();
+            let files = files.map(|(name, _)| root.join(part).join(name));
+            paths.extend(files.map(|path| path.to_string_lossy().into_owned()));
+            paths.push(root.join(part).to_string_lossy().into_owned());
+        }
+    }
+    let (mut compared, mut steps) = (0, 0);
+    for path in paths {
+        let (spans, none) = called(&path, Wants::Spans, false);
+        assert_eq!(none, 0, "{path}");
+        for functions in [false, true] {
+            let (told, came) = called(&path, Wants::Steps { calls: false }, functions);
+            assert_eq!(told, spans, "{path}, functions alone: {functions}");
+            steps += usize::from(came > 0);
+        }
+        compared += usize::from(!spans.is_empty());
+    }
+    assert!(
+        compared > 2 && steps > 4,
+        "{compared} inputs, {steps} with steps"
+    );
 }

@@ -17,6 +17,7 @@ use super::naming::TreeNaming;
 use super::no_row::NoRow;
 use super::samples::SampleColumns;
 use super::spans::{SpanFeed, TreeSpan};
+use super::step_sums::StepSums;
 use super::steps::TrackStacks;
 use super::thin::TreeThinning;
 use super::top::{Functions, inclusive_counts};
@@ -44,6 +45,8 @@ pub struct TreeBuilder {
     tables: Recording,
     arena: Arena,
     lines: TrackStacks,
+    /// What steps come to where they make no tree.
+    sums: Option<StepSums>,
     pieces: SpanFeed,
     /// What was taken out of the tree.
     thinning: TreeThinning,
@@ -84,6 +87,8 @@ impl TreeBuilder {
         // Groups, and how long calls took, are told of nodes.
         let is_bare = options.by.is_none() && !options.durations;
         let most = if is_bare { options.most } else { 0 };
+        let is_summed = options.functions && is_bare && options.calls.is_none();
+        let sums = is_summed.then(|| StepSums::new(options.alike));
         if !options.functions {
             columns = columns.with_path_trees(most);
         }
@@ -102,6 +107,7 @@ impl TreeBuilder {
             tables: Recording::default(),
             arena: Arena::new(),
             lines,
+            sums,
             columns,
             spans_seen: false,
             threads_seen: false,
@@ -234,7 +240,8 @@ impl TreeBuilder {
         let wall = |name: &String| *name == Measure::wall().name;
         let wanted = self.options.values.is_empty() || self.options.values.iter().any(wall);
         let thinning = TreeThinning::new(0, false);
-        let rest = std::mem::replace(&mut self.thinning, thinning).into_rows();
+        let mut rest = std::mem::replace(&mut self.thinning, thinning).into_rows();
+        rest.extend(self.sums.take().into_iter().flat_map(StepSums::into_rows));
         let spans = (self.spans_seen && wanted)
             .then(|| naming.name_thinned(arena, Measure::wall(), None, &rest));
         let measure = || Measure {
@@ -286,9 +293,13 @@ impl TreeBuilder {
             tables,
             arena,
             lines,
+            sums,
             open,
             ..
         } = self;
+        if let Some(sums) = sums {
+            sums.finish(arena);
+        }
         match &options.calls {
             None => lines.finish(arena, None),
             Some(selection) => lines.finish(
@@ -316,6 +327,7 @@ impl TreeBuilder {
             tables,
             arena,
             lines,
+            sums,
             grounds,
             open,
             threads_seen,
@@ -338,6 +350,10 @@ impl TreeBuilder {
             ) else {
                 continue;
             };
+            if let Some(sums) = sums {
+                sums.run(arena, tables, track, (times, functions));
+                continue;
+            }
             let steps = (range.start, times, functions);
             let ground = ground(arena, grounds.as_ref(), track);
             let Some(selection) = &options.calls else {
@@ -356,6 +372,22 @@ impl TreeBuilder {
                 }
             };
             lines.run(arena, (track, ground), steps, Some(&mut judge));
+        }
+    }
+
+    /// Holds no more than is asked for, where nothing refers to nodes: while calls are chosen, tracks do.
+    fn thin(&mut self) {
+        let Self {
+            options,
+            tables,
+            arena,
+            lines,
+            thinning,
+            ..
+        } = self;
+        let is_idle = || options.calls.is_none() && lines.is_idle();
+        if thinning.is_due(arena) && (lines.is_empty() || is_idle()) {
+            thinning.thin(arena, tables);
         }
     }
 
@@ -479,6 +511,7 @@ impl Sink for TreeBuilder {
             self.held = Some(batch);
         } else {
             self.fold(&batch, None);
+            self.thin();
         }
         Flow::Continue(())
     }
@@ -491,9 +524,7 @@ impl Sink for TreeBuilder {
         self.release_held(Some(&batch));
         let named = std::mem::take(&mut self.named);
         self.put(&batch, &named);
-        if self.lines.is_empty() {
-            self.thinning.thin(&mut self.arena, &self.tables);
-        }
+        self.thin();
         Flow::Continue(())
     }
 

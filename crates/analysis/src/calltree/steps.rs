@@ -53,6 +53,12 @@ impl TrackStacks {
         self.lines.is_empty()
     }
 
+    /// Returns true if nothing is open.
+    pub fn is_idle(&self) -> bool {
+        let mut lines = self.lines.iter().flatten();
+        lines.all(|line| line.stack.len() < 2)
+    }
+
     /// Takes the steps of one track, whose calls hang from `ground`; `judge` is asked at the end of each call
     /// when calls are selected.
     pub fn run(

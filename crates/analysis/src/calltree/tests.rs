@@ -84,6 +84,48 @@ impl Nested {
         all
     }
 
+    /// Gives the second function the name of the first, which has another signature.
+    fn with_an_overload(mut self) -> Self {
+        let mut tables = Tables::new();
+        let [first, second] = ["", "(I)V"].map(|signature| Function {
+            signature: Some(tables.string(signature)),
+            ..Function::named(tables.string("com.acme.F0.run"))
+        });
+        let [of_first, of_second] = [first, second].map(|row| tables.function(row));
+        for function in self.steps.function.iter_mut().flatten() {
+            *function = match function.raw() {
+                0 => of_first,
+                _ => of_second,
+            };
+        }
+        self.tables = tables;
+        self
+    }
+
+    /// Pushes the steps a few at a time, one track after the other, and asks for functions alone.
+    fn functions_of_few_steps(mut self) -> Functions {
+        let mut builder = TreeBuilder::new(TreeOptions {
+            functions: true,
+            ..TreeOptions::default()
+        });
+        let _ = builder.define(self.tables.take_definitions());
+        let _ = builder.steps(StepBatch::default());
+        let runs: Vec<_> = self.steps.runs().collect();
+        for few in 0..self.steps.len().div_ceil(7) {
+            for (track, steps) in &runs {
+                let mut batch = StepBatch::default();
+                batch.track(*track);
+                for step in steps.clone().skip(few * 7).take(7) {
+                    batch.time.push(self.steps.time[step]);
+                    batch.function.push(self.steps.function[step]);
+                }
+                let _ = builder.steps(batch);
+            }
+        }
+        let [functions, _] = builder.finish_functions();
+        functions.into_iter().next().unwrap()
+    }
+
     fn tree_of_steps(mut self, options: TreeOptions) -> CallTree {
         let mut builder = TreeBuilder::new(options);
         let _ = builder.define(self.tables.take_definitions());
@@ -215,6 +257,35 @@ proptest! {
         let lanes = TreeOptions { lanes: true, ..TreeOptions::default() };
         let across = Nested::of(&moves).tree_of_spans(lanes, Order::Finish, 0);
         prop_assert_eq!(paths(&steps), paths(&across));
+    }
+
+    #[test]
+    fn steps_make_the_same_functions_without_a_tree(moves in moves(), cut in 0..20_usize) {
+        for overload in [false, true] {
+            let made = || {
+                let mut made = Nested::of(&moves);
+                // The last calls never end.
+                made.steps.time.truncate(made.steps.len().saturating_sub(cut));
+                made.steps.function.truncate(made.steps.time.len());
+                made.steps.tracks.retain(|&(first, _)| (first as usize) < made.steps.time.len());
+                made.steps.calls.clear();
+                made.calls = SpanBatch::default();
+                if overload { made.with_an_overload() } else { made }
+            };
+            let tree = made().tree_of_steps(TreeOptions::default());
+            let told = made().functions_of_few_steps();
+            let tree = Functions::of(tree);
+            let rows = |all: &Functions| {
+                let mut rows: Vec<_> = all.rows.iter().map(|row| {
+                    let name = all.symbols.get(row.symbol).unwrap().name.clone();
+                    (name, row.own, row.total, row.count, row.partial)
+                }).collect();
+                rows.sort();
+                rows
+            };
+            prop_assert_eq!(rows(&told), rows(&tree));
+            prop_assert_eq!((told.total, told.entries, told.whole), (tree.total, tree.entries, tree.whole));
+        }
     }
 
     #[test]

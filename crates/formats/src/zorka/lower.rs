@@ -193,6 +193,7 @@ impl Lowering<'_, '_> {
         };
         // Made where it stays.
         let attributes = self.trace.list();
+        let step = self.trace.steps.enter();
         self.trace.open.push(OpenRecord {
             id,
             method,
@@ -204,6 +205,7 @@ impl Lowering<'_, '_> {
             attributes,
             exception: None,
             origin,
+            step,
             mark: None,
             ticks: !nanos,
             relative: !nanos && start.order == Order::Big,

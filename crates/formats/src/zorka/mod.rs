@@ -36,6 +36,7 @@ mod show;
 mod source;
 mod source_state;
 mod stats;
+mod steps;
 mod store;
 mod stream;
 

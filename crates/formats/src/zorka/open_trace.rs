@@ -8,6 +8,8 @@ use traceloom_model::{
     StringId, TrackId,
 };
 
+use super::steps::CallSteps;
+
 /// A record that has begun.
 #[derive(Debug)]
 pub(crate) struct OpenRecord {
@@ -23,6 +25,8 @@ pub(crate) struct OpenRecord {
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) exception: Option<ExceptionId>,
     pub(crate) origin: Origin,
+    /// The number of its step, where it is one.
+    pub(crate) step: u32,
     /// What makes it a trace: few records are.
     pub(crate) mark: Option<Box<BeginFacts>>,
     pub(crate) ticks: bool,
@@ -91,6 +95,7 @@ pub(crate) struct OpenTrace {
     pub(crate) orphaned: Vec<Attribute>,
     pub(super) track: Option<TrackId>,
     pub(super) named: bool,
+    pub(super) steps: CallSteps,
     pub(super) rows: SpanBatch,
     pub(super) counted: Vec<FinishedRecord>,
     pub(super) direct: bool,

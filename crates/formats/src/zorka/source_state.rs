@@ -6,8 +6,8 @@ use foldhash::fast::RandomState;
 use traceloom_model::bounds::{row_number, saturated_i64};
 use traceloom_model::{
     AttrKeyId, Attribute, Flow, Limit, Limits, Note, Origin, Resource, ResourceId, Sink, SpanBatch,
-    SpanRow, StringId, Tables, Track, TrackId, Unit, Value as ModelValue, ValueType, ValueTypeId,
-    Wants,
+    SpanRow, StepBatch, StringId, Tables, Track, TrackId, Unit, Value as ModelValue, ValueType,
+    ValueTypeId, Wants,
 };
 
 use super::held_traces::{HeldTrace, HeldTraces, MOST_RECORDS};
@@ -19,6 +19,8 @@ const BACKWARDS: &str = "a record ends before it begins: its duration counts as 
 
 /// Rows of a batch: columns that fit the cache, and that an allocator hands out again.
 const ROWS: usize = 4096;
+/// Steps of a batch.
+const STEPS: usize = ROWS;
 
 /// What all traces of a source share: tables, the batch in the making, the threads.
 pub(crate) struct SourceState<'s> {
@@ -29,6 +31,7 @@ pub(crate) struct SourceState<'s> {
     pub(crate) stopped: bool,
     wants: Wants,
     out: SpanBatch,
+    steps: StepBatch,
     statistics: Statistics,
     /// The statistics are wanted.
     counts: bool,
@@ -71,6 +74,7 @@ impl<'s> SourceState<'s> {
             only,
             stopped: false,
             out: SpanBatch::with_capacity(ROWS),
+            steps: StepBatch::default(),
             statistics: Statistics::default(),
             calls,
             thread_name: tables.attribute_named("thread.name"),
@@ -100,8 +104,8 @@ impl<'s> SourceState<'s> {
         self.trace_id
     }
 
-    /// Returns true if attributes are wanted only where they name a thread: a view of times keeps none,
-    /// and would remember every text it was told. Repeated posts are known by all of them.
+    /// Returns true if steps are enough, and attributes are wanted only where they name a thread: a view of times
+    /// keeps none, and would remember every text it was told. Repeated posts are known by all of them.
     pub(crate) fn threads_only(&self) -> bool {
         self.wants == Wants::Steps { calls: false } && !self.repeats
     }
@@ -144,6 +148,7 @@ impl<'s> SourceState<'s> {
             trace.track = None;
             trace.named = false;
             trace.direct = !self.repeats || trace.unnamed_post;
+            trace.steps.begin(self.threads_only() && !self.counts);
         }
         let asked = self.only.is_none_or(|only| only == origin);
         Some(asked || trace.open.last().is_some_and(|parent| parent.selected))
@@ -166,6 +171,12 @@ impl<'s> SourceState<'s> {
             Some(track) if trace.named || !root => track,
             _ => self.track(trace, resource),
         };
+        if trace.steps.is_on() {
+            let finished = self.close_step(trace, track, start, ended);
+            if finished {
+                return;
+            }
+        }
         let Some((frame, around)) = trace.open.split_last_mut() else {
             return;
         };
@@ -219,12 +230,7 @@ impl<'s> SourceState<'s> {
             }
         }
         let origin = frame.origin;
-        if frame.attributes.capacity() > 0 {
-            frame.attributes.clear();
-            trace.spare.push(std::mem::take(&mut frame.attributes));
-        }
-        // Dropped where it lies: moved, it would be read before it is written.
-        trace.open.truncate(trace.open.len() - 1);
+        self.drop_innermost(trace);
         if trace.direct {
             self.push_if_full(trace);
         } else {
@@ -232,15 +238,65 @@ impl<'s> SourceState<'s> {
         }
     }
 
+    /// Finishes the innermost record as a step; returns false where it has to be a row.
+    #[inline]
+    fn close_step(
+        &mut self,
+        trace: &mut OpenTrace,
+        track: TrackId,
+        start: i64,
+        ended: bool,
+    ) -> bool {
+        let Some(frame) = trace.open.last() else {
+            return false;
+        };
+        let function = frame.method.filter(|_| ended && !frame.orphan);
+        let Some(function) = function.filter(|_| !trace.steps.is_full()) else {
+            self.spill_steps(trace, track);
+            return false;
+        };
+        let end = start.saturating_add(saturated_i64(self.duration(frame)));
+        trace.steps.exit(frame.step, (start, end), function);
+        self.drop_innermost(trace);
+        if trace.open.is_empty() {
+            if !trace.steps.finish(track, &mut self.steps) {
+                self.spill_steps(trace, track);
+            }
+            self.push_if_full(trace);
+        }
+        true
+    }
+
+    /// Makes rows of what are steps of the call that is open.
+    #[inline(never)]
+    fn spill_steps(&mut self, trace: &mut OpenTrace, track: TrackId) {
+        let open = trace.open.iter().map(|frame| (frame.step, frame.id));
+        let (tables, out) = (&mut self.tables, &mut self.out);
+        trace
+            .steps
+            .spill(track, open, || tables.reserve_span(), |row| out.push(row));
+    }
+
+    /// Takes the innermost record away.
+    #[inline(always)]
+    fn drop_innermost(&mut self, trace: &mut OpenTrace) {
+        let Some(frame) = trace.open.last_mut() else {
+            return;
+        };
+        if frame.attributes.capacity() > 0 {
+            frame.attributes.clear();
+            trace.spare.push(std::mem::take(&mut frame.attributes));
+        }
+        // Dropped where it lies: moved, it would be read before it is written.
+        trace.open.truncate(trace.open.len() - 1);
+    }
+
     /// Finishes the innermost record, of which nothing is wanted but notes.
     #[inline]
     fn close_unseen(&mut self, trace: &mut OpenTrace) {
-        if let Some(mut frame) = trace.open.pop() {
-            self.duration(&frame);
-            if frame.attributes.capacity() > 0 {
-                frame.attributes.clear();
-                trace.spare.push(frame.attributes);
-            }
+        if let Some(frame) = trace.open.last() {
+            self.duration(frame);
+            self.drop_innermost(trace);
         }
     }
 
@@ -260,7 +316,7 @@ impl<'s> SourceState<'s> {
     /// Pushes the batch once it is full, and lets values go that no row to come refers to.
     #[inline(always)]
     fn push_if_full(&mut self, trace: &OpenTrace) {
-        if self.out.len() < ROWS {
+        if self.out.len() < ROWS && self.steps.len() < STEPS {
             return;
         }
         if self.tables.has_retired() && !self.repeats {
@@ -372,6 +428,14 @@ impl<'s> SourceState<'s> {
         let definitions = self.tables.take_definitions();
         if !self.stopped && !definitions.is_empty() {
             self.stopped = self.sink.define(definitions).is_break();
+        }
+        if !self.stopped && !self.steps.is_empty() {
+            // The next batch will be as long: growing it would copy it several times.
+            let mut next = StepBatch::default();
+            next.time.reserve(self.steps.len());
+            next.function.reserve(self.steps.len());
+            let steps = std::mem::replace(&mut self.steps, next);
+            self.stopped = self.sink.steps(steps).is_break();
         }
         if !self.stopped && !self.out.is_empty() {
             self.stopped = self

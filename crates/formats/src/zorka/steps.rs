@@ -1,0 +1,116 @@
+//! The records of a root call as enters and exits, for sinks that need no row of each.
+//!
+//! They are held until the call ends: which thread it ran on may be said in its last record. What steps cannot say (a
+//! record without a method, without a beginning or an end, times that do not nest) makes rows of all that are held.
+//! Without them `top` of a stream takes three times the processor time.
+
+use traceloom_model::bounds::row_number;
+use traceloom_model::{FunctionId, SpanId, SpanRow, StepBatch, Timestamp, TrackId};
+
+/// Steps that are held of one call: of more, its records become rows.
+const MOST: usize = 1 << 20;
+
+/// The steps of the root call that is open.
+#[derive(Debug, Default)]
+pub(super) struct CallSteps {
+    time: Vec<Timestamp>,
+    /// What was entered; none for exits, and for what has not ended.
+    function: Vec<Option<FunctionId>>,
+    is_on: bool,
+}
+
+impl CallSteps {
+    /// A root call begins; its records are steps if they are `wanted`.
+    pub(super) fn begin(&mut self, wanted: bool) {
+        self.clear();
+        self.is_on = wanted;
+    }
+
+    fn clear(&mut self) {
+        self.time.clear();
+        self.function.clear();
+    }
+
+    /// Returns true while the records of the call become steps.
+    pub(super) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// Returns true if no more steps are held.
+    pub(super) fn is_full(&self) -> bool {
+        self.time.len() >= MOST
+    }
+
+    /// A record begins; returns the number of its step. When, and of which method, is known once it ends.
+    #[inline]
+    pub(super) fn enter(&mut self) -> u32 {
+        let step = row_number(self.time.len());
+        if self.is_on {
+            self.time.push(0);
+            self.function.push(None);
+        }
+        step
+    }
+
+    /// The innermost record ends.
+    #[inline]
+    pub(super) fn exit(
+        &mut self,
+        step: u32,
+        (start, end): (Timestamp, Timestamp),
+        function: FunctionId,
+    ) {
+        if let (Some(time), Some(entered)) = (
+            self.time.get_mut(step as usize),
+            self.function.get_mut(step as usize),
+        ) {
+            *time = start;
+            *entered = Some(function);
+        }
+        self.time.push(end);
+        self.function.push(None);
+    }
+
+    /// Adds the steps of the call, which has ended, to a batch; returns false if they do not nest in time.
+    pub(super) fn finish(&mut self, track: TrackId, batch: &mut StepBatch) -> bool {
+        if !self.time.is_sorted() {
+            return false;
+        }
+        batch.track(track);
+        batch.time.extend_from_slice(&self.time);
+        batch.function.extend_from_slice(&self.function);
+        self.clear();
+        true
+    }
+
+    /// Makes rows of the records that have ended; those to come are no steps until the next root call.
+    ///
+    /// `open` are the ids of the others, outermost first, with their steps.
+    pub(super) fn spill(
+        &mut self,
+        track: TrackId,
+        mut open: impl Iterator<Item = (u32, SpanId)>,
+        mut reserve: impl FnMut() -> SpanId,
+        mut push: impl FnMut(&SpanRow<'_>),
+    ) {
+        self.is_on = false;
+        let mut around: Vec<(SpanId, Timestamp, Option<FunctionId>)> = Vec::new();
+        let mut next = open.next();
+        for (step, (&time, &function)) in (0..).zip(self.time.iter().zip(&self.function)) {
+            if let Some((_, id)) = next.filter(|&(at, _)| at == step) {
+                around.push((id, time, None));
+                next = open.next();
+            } else if function.is_some() {
+                around.push((reserve(), time, function));
+            } else if let Some((id, start, Some(function))) = around.pop() {
+                push(&SpanRow {
+                    parent: around.last().map(|&(id, ..)| id),
+                    depth: row_number(around.len()),
+                    entry: around.is_empty(),
+                    ..SpanRow::call(id, track, function, start, time)
+                });
+            }
+        }
+        self.clear();
+    }
+}
