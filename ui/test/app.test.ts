@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Span } from "../src/app/api";
+import type { Call, Span } from "../src/app/api";
 import { around, bottomUp, callTree, criticalPath, functions } from "../src/app/call_tree";
 import {
   asksFailed,
   completions,
+  hasMostDuration,
   leastDuration,
   ofEntry,
   quoted,
@@ -13,6 +14,7 @@ import {
   withFailed,
 } from "../src/app/filter";
 import { packed } from "../src/app/flame_data";
+import { type Live, withCall } from "../src/app/live";
 import { percent } from "../src/shared/amount";
 import { numbers } from "../src/shared/numbers";
 
@@ -59,6 +61,29 @@ test("bounds of the duration replace older ones", () => {
   assert.equal(withDuration("duration >= 10ms and thread = main", ""), "thread = main");
   assert.equal(withDuration("+slow and duration >= 10ms", "1s"), "+slow and duration >= 1s");
   assert.equal(leastDuration("x and duration >= 500ms"), "500ms");
+  // Of two choices both are asked for longer calls, and a bound in one of them stays.
+  assert.equal(withDuration("main or work", "1s"), "(main or work) and duration >= 1s");
+  assert.equal(withDuration("(main or work) and duration >= 1s", "5s"), "(main or work) and duration >= 5s");
+  assert.equal(withDuration("main or duration >= 1s", "5s"), "(main or duration >= 1s) and duration >= 5s");
+  assert.equal(withDuration("title = 'this or that'", "1s"), "title = 'this or that' and duration >= 1s");
+  assert.equal(leastDuration("main or duration >= 1s"), "");
+  assert.ok(hasMostDuration("main and duration >= 1s and duration <= 5s"));
+  assert.ok(!hasMostDuration("duration >= 1s"));
+  assert.ok(!hasMostDuration("main or duration <= 5s"));
+});
+
+test("each call that arrives counts once", () => {
+  const call = (id: string, status: string) => ({ id, status, capture: { id: "1-1", call: id } }) as unknown as Call;
+  let live: Live = { calls: [], count: 0, isMore: false, problem: "" };
+  for (const one of [call("a", "running"), call("b", "complete"), call("a", "complete")]) live = withCall(live, one);
+  assert.equal(live.count, 2);
+  assert.deepEqual(
+    live.calls.map(({ id, status }) => [id, status]),
+    [
+      ["a", "complete"],
+      ["b", "complete"],
+    ],
+  );
 });
 
 test("failed calls are asked for once", () => {

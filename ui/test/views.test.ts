@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Capture } from "../src/app/api";
-import { firstBase } from "../src/app/base";
+import { firstBase, lies } from "../src/app/base";
 import { cells, heat } from "../src/app/cells";
 import { type Column, ordered } from "../src/app/order";
+import { isOfServices, keyOfService, serviceKeys } from "../src/app/services";
 import { newest } from "../src/app/stretch";
 import { apart, told } from "../src/app/told";
 import { sums, telling } from "../src/app/values";
@@ -29,6 +30,33 @@ test("a comparison begins with the stretch before the chosen one, else with the 
     version: "1.3.0",
   });
   assert.deepEqual(firstBase(null, "1-3", captures, ["1.2.3", "1.2.4"]), { base: "1-1" });
+});
+
+test("services of one name have their namespace before it", () => {
+  const of = (namespace: string, service: string) => ({ namespace, service });
+  const all = [of("", ""), of("asia", "stock"), of("eu", "stock"), of("eu", "shop"), of("eu", "")];
+  assert.deepEqual(serviceKeys(all), ["/", "asia/stock", "eu/", "eu/stock", "shop"]);
+  for (const one of all) {
+    const wanted = [keyOfService(one, all)];
+    assert.deepEqual(
+      all.filter((other) => isOfServices(wanted, other)),
+      [one],
+    );
+  }
+  assert.equal(all.filter((one) => isOfServices(["stock"], one)).length, 2);
+  assert.ok(isOfServices([], of("eu", "shop")) && isOfServices([""], of("eu", "shop")));
+});
+
+test("a capture lies where decoding it showed, before that where it was received", () => {
+  const of = (facts: object | null) =>
+    ({ opened_ns: 177e16, closed_ns: 177e16 + 1e9, facts }) as unknown as Parameters<typeof lies>[0];
+  const decoded = of({ decoded: true, first_ns: 176e16, last_ns: 176e16 + 1e9 });
+  assert.ok(lies(decoded, 176e16 + 1e9, undefined) && lies(decoded, undefined, 176e16 + 1e6));
+  assert.ok(!lies(decoded, 177e16, undefined) && !lies(decoded, undefined, 176e16));
+  assert.ok(lies(of(null), 177e16, undefined) && !lies(of(null), 178e16, undefined));
+  // What has no dates lies between none.
+  const [timeless, offset] = [of({ decoded: true }), of({ decoded: true, first_ns: 0, last_ns: 1e9 })];
+  for (const one of [timeless, offset]) assert.ok(lies(one, undefined, undefined) && !lies(one, 1e18, undefined));
 });
 
 test("rows stand by a column, and what is not known stands last", () => {

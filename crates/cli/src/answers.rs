@@ -10,6 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use traceloom_analysis::query::{PartialRead, Query};
+use traceloom_formats::protocol::Identity;
 use traceloom_input::captures::posts::PostId;
 use traceloom_input::captures::{CaptureId, CaptureSummary, beginning_name};
 use traceloom_server::{AnsweringCommand, Catalog, Page, PartOf, ProcessedContent, Question};
@@ -511,11 +512,11 @@ fn wanted<'c>(
     query: &Query,
 ) -> io::Result<Vec<(&'c CaptureSummary, CatalogEntry)>> {
     let entries = catalog::entries(captures);
-    let [services, versions, ids] = [&query.services, &query.versions, &query.captures]
+    let [versions, ids] = [&query.versions, &query.captures]
         .map(|texts| texts.iter().map(String::as_str).collect::<HashSet<_>>());
     let is_wanted = |capture: &CaptureSummary| {
         let is_of = |wanted: &HashSet<&str>, text: &str| wanted.is_empty() || wanted.contains(text);
-        is_of(&services, &capture.identity.service)
+        is_of_services(&query.services, &capture.identity)
             && is_of(&versions, &capture.identity.version)
             && is_of(&ids, &capture.id.to_string())
     };
@@ -523,7 +524,7 @@ fn wanted<'c>(
     let of_services = captures.iter().map(AsRef::as_ref).zip(entries);
     let mut received: Vec<_> = of_services.filter(|(one, _)| is_wanted(one)).collect();
     let nothing = |text: String| Err(io::Error::new(io::ErrorKind::NotFound, text));
-    let by_id = services.is_empty() && versions.is_empty() && query.from.is_none();
+    let by_id = query.services.is_empty() && versions.is_empty() && query.from.is_none();
     if received.is_empty() && !by_id {
         return match query.services.is_empty() && query.versions.is_empty() {
             true => nothing("there are no such captures".to_owned()),
@@ -535,6 +536,17 @@ fn wanted<'c>(
         return nothing("nothing was received since then".to_owned());
     }
     Ok(received)
+}
+
+/// Returns true if a capture is of one of these services: its name, or `NAMESPACE/NAME`, where nothing before the `/` is no namespace and
+/// nothing behind it no name.
+fn is_of_services(wanted: &[String], identity: &Identity) -> bool {
+    let is_it = |text: &String| {
+        let rest = text.strip_prefix(identity.namespace.as_str());
+        *text == identity.service
+            || rest.and_then(|rest| rest.strip_prefix('/')) == Some(&identity.service)
+    };
+    wanted.is_empty() || wanted.iter().any(is_it)
 }
 
 /// Returns true if a capture may have something before a moment.

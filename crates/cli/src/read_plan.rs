@@ -19,6 +19,12 @@ use crate::style::{Style, zone};
 use crate::timing::{Bound, TimeFlags};
 use crate::usage::Usage;
 
+/// A stretch of time in which nothing lies.
+const NOTHING: Range = Range {
+    since: Some(i64::MAX),
+    until: Some(i64::MAX),
+};
+
 /// How the recordings of a command are read.
 pub(crate) struct ReadPlan<'f> {
     time: &'f TimeFlags,
@@ -327,13 +333,19 @@ impl RecordingReader<'_> {
         if time.is_empty() {
             return lower(&self.document, options, common, sink);
         }
-        let range = self.range()?;
+        let found = self.range()?;
+        let range = found.unwrap_or(NOTHING);
         let shifts = time.shifts(self.number, self.input.path(), &self.document);
         let mut window = Window::new(sink, range);
         let mut shift = Shift::new(&mut window, shifts.clone());
         let mut notes = lower(&self.document, options, common, &mut shift)?;
         time.met_services(&shifts, &shift.finish());
-        if time.is_bounded() && window.is_empty() {
+        if found.is_none() {
+            self.plan.common.asked.say_once(format!(
+                "{}: recordings whose clock counts from a time nobody recorded lie between no dates, and were left out",
+                self.input.path()
+            ));
+        } else if time.is_bounded() && window.is_empty() {
             let extent = self.extent(Extent::default())?;
             let unix = extent.clock().unwrap_or_default() == Clock::Unix;
             self.say_empty(range, unix, extent.times())?;
@@ -360,12 +372,19 @@ impl RecordingReader<'_> {
         Ok(())
     }
 
-    fn range(&self) -> anyhow::Result<Range> {
+    /// Returns the stretch of time that is asked for. Between dates there is nothing of a capture whose clock has none: others of its
+    /// collector have; a path that somebody names is refused, and told what to ask for.
+    fn range(&self) -> anyhow::Result<Option<Range>> {
         let time = self.plan.time;
         if !time.is_bounded() {
-            return Ok(Range::default());
+            return Ok(Some(Range::default()));
         }
-        self.range_on(self.clock()?)
+        let clock = self.clock()?;
+        let is_left_out = clock != Clock::Unix && time.has_dates() && self.input.is_of_captures();
+        match is_left_out {
+            true => Ok(None),
+            false => self.range_on(clock).map(Some),
+        }
     }
 
     /// Returns the stretch of time that is asked for, on a clock.

@@ -46,6 +46,13 @@ pub(crate) enum Bound {
     FromEnd(i64),
 }
 
+impl Bound {
+    /// Returns true if it is a date.
+    fn is_date(&self) -> bool {
+        matches!(self, Self::At(_) | Self::Civil(_))
+    }
+}
+
 /// A shift as it was typed, and whether anything has that name.
 #[derive(Clone, Debug)]
 struct Moved {
@@ -128,8 +135,12 @@ impl TimeFlags {
 
     /// Returns `true` if nothing is moved and borders are dates.
     pub(crate) fn is_absolute(&self) -> bool {
-        let is_date = |bound: &Bound| matches!(bound, Bound::At(_) | Bound::Civil(_));
-        self.shift.is_empty() && self.since.iter().chain(&self.until).all(is_date)
+        self.shift.is_empty() && self.since.iter().chain(&self.until).all(Bound::is_date)
+    }
+
+    /// Returns true if a border is a date.
+    pub(crate) fn has_dates(&self) -> bool {
+        self.since.iter().chain(&self.until).any(Bound::is_date)
     }
 
     /// Returns true if a border is so far from the start or the end of what is read.

@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 
 /// Where the HTTP side of a collector is.
 fn authority(collector: &Collector) -> String {
@@ -352,6 +353,89 @@ fn shops(collector: &Collector, address: &str) -> Vec<Value> {
         let is_known = |one: &Value| one["facts"].is_object() && one["state"] == "goodbye";
         (captures.len() == 3 && captures.iter().all(is_known)).then_some(captures)
     })
+}
+
+/// Sends the shop as services of namespaces and a file, and waits until all is decoded.
+fn sent(collector: &Collector, address: &str, services: &[(&str, &str)], file: &Path) {
+    let to = format!("cdt://{}", collector.address());
+    for (namespace, service) in services {
+        let names = ["--namespace", namespace, "--service", service];
+        let sent = run(&[&["send", SHOP, "--to", &to], &names[..]].concat());
+        assert!(sent.status.success(), "{sent:?}");
+    }
+    let pushed = run(&["push", text(file), "--to", &collector.http]);
+    assert!(pushed.status.success(), "{pushed:?}");
+    eventually(|| {
+        let captures = rows(address, "/api/v1/captures");
+        let is_known = |one: &Value| one["facts"].is_object() && one["state"] != "open";
+        (captures.len() > services.len() && captures.iter().all(is_known)).then_some(())
+    });
+}
+
+#[test]
+fn between_dates_there_is_nothing_of_a_clock_that_has_none() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let collector = Collector::start(&folder.path().join("data"), &[]);
+    let address = authority(&collector);
+    let file = folder.path().join("work.json");
+    let trace = r#"{"traceEvents":[{"ph":"X","name":"work","ts":1,"dur":5,"pid":1,"tid":1}]}"#;
+    std::fs::write(&file, trace).expect("a file");
+    sent(&collector, &address, &[("eu", "shop")], &file);
+    let from = "from=2026-03-14T04:51:52Z";
+    for question in [
+        "calls/overview?",
+        "hotspots?",
+        "tree?",
+        "profiles?",
+        "objects?",
+        "monitors?",
+    ] {
+        let path = format!("/api/v1/{question}{from}");
+        let dated = rows(&address, &format!("{path}&capture=1-1"));
+        assert!(!dated.is_empty() || question == "monitors?", "{path}");
+        let (found, _) = answer(&address, &path);
+        let told = found["rows"].as_array().expect("rows");
+        assert_eq!(told, &dated, "{path}");
+        let messages = found["messages"].to_string();
+        assert!(messages.contains("lie between no dates"), "{messages}");
+    }
+    let calls = |query: &str| rows(&address, &format!("/api/v1/calls?n=500&{query}")).len();
+    assert_eq!(calls(from), calls(&format!("{from}&capture=1-1")));
+    assert_eq!(calls("capture=1-2"), 1);
+    assert_eq!(calls(&format!("{from}&capture=1-2")), 0);
+    let spans = |query: &str| -> Vec<Value> {
+        let timeline = rows(&address, &format!("/api/v1/timeline?{query}"));
+        let tracks = timeline[0]["tracks"].as_array().expect("tracks");
+        tracks.iter().map(|track| track["spans"].clone()).collect()
+    };
+    assert_eq!(spans(from), spans(&format!("{from}&capture=1-1")));
+    let (status, _, _) = asked(&address, &format!("/view/timeline?{from}"), "");
+    assert_eq!(status, 200);
+}
+
+#[test]
+fn services_of_one_name_are_told_apart_by_their_namespaces() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let collector = Collector::start(&folder.path().join("data"), &[]);
+    let address = authority(&collector);
+    let file = folder.path().join("cpu.folded");
+    std::fs::write(&file, "main;run 7\n").expect("a file");
+    let services = [("eu", "stock"), ("asia", "stock"), ("asia", "stock")];
+    sent(&collector, &address, &services, &file);
+    let read = |services: &str| {
+        let found = rows(&address, &format!("/api/v1/calls/overview?{services}"));
+        found[0]["calls"].as_u64().expect("a number")
+    };
+    let all = read("svc=stock");
+    assert!(all > 0);
+    assert_eq!(read("svc=eu/stock") * 3, all);
+    assert_eq!(read("svc=asia/stock") * 3, all * 2);
+    assert_eq!(read("svc=asia/stock&svc=eu/stock"), all);
+    // What has neither a namespace nor a name.
+    let drawn = |services: &str| rows(&address, &format!("/api/v1/functions?{services}")).len();
+    let unnamed = rows(&address, "/api/v1/functions?svc=/");
+    assert_eq!(unnamed[0]["functions"][0]["function"], "run");
+    assert_eq!((unnamed.len(), drawn("capture=1-4")), (1, 1));
 }
 
 #[test]

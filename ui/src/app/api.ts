@@ -133,6 +133,9 @@ export function placeOf(call: Call): { capture: string; id: string } | undefined
   return call.trace ? { capture: EVERY, id: call.trace } : undefined;
 }
 
+/** Identifies a call among all captures. */
+export const keyOf = (call: Call): string => `${call.capture?.id ?? ""}/${call.capture?.call ?? call.id}`;
+
 /** The question for a call with its spans. */
 export function callQuestion(place: { capture: string; id: string }, more: string): string {
   const capture = place.capture === EVERY ? "" : `capture=${encodeURIComponent(place.capture)}&`;

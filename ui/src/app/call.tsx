@@ -4,10 +4,10 @@ import { useMemo, useState } from "preact/hooks";
 import { amount, grouped, percent } from "../shared/amount";
 import { copy } from "../shared/dom";
 import { type Address, go } from "./address";
-import { type Call, type CallDetail, callQuestion, EVERY, type Problem, placeOf, type Span } from "./api";
+import { type Call, type CallDetail, callQuestion, EVERY, keyOf, type Problem, placeOf, type Span } from "./api";
 import { columnOf, counterText, titleOf, valueText } from "./call_columns";
 import { Name, Recorded } from "./call_pane";
-import { keyOf } from "./call_table";
+
 import { Around, CriticalPath, Exceptions, Hotspots, offset, Parameters, Statements, Trace, thrown } from "./call_tabs";
 import { bottomUp, callTree } from "./call_tree";
 import { heldOf } from "./flame_data";

@@ -83,7 +83,7 @@ export function CallPane(props: {
             <b>{amount("ns", call.duration)}</b>
             <span>{say("call.duration")}</span>
           </div>
-          {detail && database > 0 && (
+          {detail?.left_out === 0 && database > 0 && (
             <div>
               <b>{percent(database, call.duration)}</b>
               <span>{say("call.database")}</span>

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { amount } from "../shared/amount";
-import type { Call } from "./api";
+import { type Call, keyOf } from "./api";
 import { type Column, titleOf } from "./call_columns";
 import { CellBar } from "./call_pane";
 import { Icon } from "./icons";
@@ -15,9 +15,6 @@ import { useWindow } from "./window";
 const WHAT = 240;
 /** Cards that a phone shows. */
 const MOST_CARDS = 200;
-
-/** Identifies a call among all captures. */
-export const keyOf = (call: Call): string => `${call.capture?.id ?? ""}/${call.capture?.call ?? call.id}`;
 
 interface Rows {
   count: number;

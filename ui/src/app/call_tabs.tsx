@@ -336,6 +336,9 @@ export function Trace({ trace }: { trace: string }): JSX.Element {
     <>
       <Said problem={asked.problem} messages={(asked.answer as Answer<CallDetail> | undefined)?.messages} />
       {asked.isAsking && <p class="empty">{say("trace.reading")}</p>}
+      {detail !== undefined && detail.left_out > 0 && (
+        <p class="note">{say("call.first", { spans: spans.length, more: detail.left_out })}</p>
+      )}
       {detail && (
         <table class="t pad">
           <thead>

@@ -3,13 +3,13 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { amount, grouped } from "../shared/amount";
 import { type Address, go } from "./address";
-import type { Call, Overview, Service } from "./api";
+import { type Call, keyOf, type Overview, type Service } from "./api";
 import { callPage } from "./call";
 import { columnOf, columnsOf, OF_SERVICES, USUAL } from "./call_columns";
 import { type CallPages, useCallPages } from "./call_pages";
 import { CallPane } from "./call_pane";
-import { CallList, keyOf } from "./call_table";
-import { asksFailed, leastDuration, type Vocabulary, withDuration, withFailed } from "./filter";
+import { CallList } from "./call_table";
+import { asksFailed, hasMostDuration, leastDuration, type Vocabulary, withDuration, withFailed } from "./filter";
 import { Link, Said, useAnswer, useRead } from "./frame";
 import { type Chosen, Heat } from "./heat";
 import { Icon } from "./icons";
@@ -18,6 +18,7 @@ import { useLive } from "./live";
 import { useMedia } from "./media";
 import { Popover } from "./popover";
 import { Scope, scopeOf } from "./scope";
+import { isOfServices, serviceTitle } from "./services";
 
 /** Durations that chips ask for; the overview counts calls against them. */
 const LONGER: readonly [ns: number, text: string][] = [
@@ -31,6 +32,15 @@ const LONGER: readonly [ns: number, text: string][] = [
 const MOST_DOTS = 2000;
 /** Bytes that are counted without being asked: more takes seconds. */
 const AT_ONCE = 1 << 30;
+
+/** What is said of calls that arrived: above the list or apart from it, all of them or not. */
+const ARRIVED = [
+  ["calls.arrived", "calls.arrived.more"],
+  ["calls.arrived.apart", "calls.arrived.apart.more"],
+] as const;
+
+/** What of the address leaves calls out. */
+const CHOSEN = ["q", "svc", "capture", "version", "from", "to"] as const;
 
 /** Columns of the address, else the usual ones. */
 const chosenColumns = (address: Address): string[] => address.of("cols").split(",").filter(Boolean);
@@ -191,20 +201,22 @@ function Chips({ address, overview }: { address: Address; overview: Overview | u
   // Counts are of the list as it is; of shorter ones nothing is known.
   const count = (ns: number) => overview?.longer.find(({ duration_ns }) => duration_ns === ns)?.calls;
   const limit = LONGER.find(([, text]) => text === least)?.[0] ?? 0;
+  // A press takes the most away, and what is longer comes back.
+  const isCut = hasMostDuration(q);
   return (
     <>
       <span class="dim3 sm desk">{say("calls.longer")}</span>
-      <button type="button" class="chip" aria-pressed={!least} onClick={() => to(withDuration(q, ""))}>
-        {say("all")} {!least && overview && <span class="dim3">{grouped(overview.calls)}</span>}
+      <button type="button" class="chip" aria-pressed={!least && !isCut} onClick={() => to(withDuration(q, ""))}>
+        {say("all")} {!least && !isCut && overview && <span class="dim3">{grouped(overview.calls)}</span>}
       </button>
       {LONGER.map(([ns, text]) => {
-        const calls = ns >= limit ? count(ns) : undefined;
+        const calls = ns >= limit && !isCut ? count(ns) : undefined;
         return (
           <button
             key={text}
             type="button"
             class="chip"
-            aria-pressed={least === text}
+            aria-pressed={least === text && !isCut}
             disabled={calls === 0 && least !== text}
             onClick={() => to(withDuration(q, text))}
           >
@@ -228,14 +240,17 @@ function Chips({ address, overview }: { address: Address; overview: Overview | u
 
 function NoCalls({ address, all }: { address: Address; all: Overview | undefined }): JSX.Element {
   const q = address.of("q");
-  const isChosen = q || address.of("svc") || address.of("capture") || address.of("from") || address.of("to");
+  const isChosen = CHOSEN.some((name) => address.of(name));
   return (
     <p class="empty">
       <b>{q ? show("calls.unmatched", { filter: <code>{q}</code> }) : say("calls.none")}</b>
       {all?.durations.max ? say("calls.longest", { duration: amount("ns", all.durations.max) }) : " "}
       {isChosen && (
         <>
-          <Link to={address.with({ q: "", svc: "", capture: "", from: "", to: "", sel: "" })}>{say("calls.all")}</Link>.{" "}
+          <Link to={address.with(Object.fromEntries([...CHOSEN, "sel"].map((name) => [name, ""])))}>
+            {say("calls.all")}
+          </Link>
+          .{" "}
         </>
       )}
       {show("calls.sampled", {
@@ -265,7 +280,7 @@ export function CallsPage({ address }: { address: Address }): JSX.Element {
   const isLive = address.of("live") === "1";
   const live = useLive(isLive ? scope : undefined);
   const svc = address.query.getAll("svc");
-  const chosen = (services.answer?.rows ?? []).filter(({ service }) => !svc.length || svc.includes(service));
+  const chosen = (services.answer?.rows ?? []).filter((one) => isOfServices(svc, one));
   const bytes = services.answer && chosen.reduce((sum, service) => sum + service.bytes, 0);
   const counts = useOverview(scope, bytes);
   const { overview } = counts;
@@ -348,7 +363,9 @@ export function CallsPage({ address }: { address: Address }): JSX.Element {
       )}
       <div class="body">
         <main class="grow work">
-          <h1 class="vh">{svc.length ? say("calls.of", { services: svc.join(", ") }) : say("page.calls")}</h1>
+          <h1 class="vh">
+            {svc.length ? say("calls.of", { services: svc.map(serviceTitle).join(", ") }) : say("page.calls")}
+          </h1>
           <div class="bar chips">
             <Chips address={address} overview={overview} />
             <span class="grow" />
@@ -409,7 +426,7 @@ export function CallsPage({ address }: { address: Address }): JSX.Element {
           )}
           {live.count > 0 && (
             <p class="note plain" aria-live="polite">
-              {say(sort === "-start" ? "calls.arrived" : "calls.arrived.apart", { calls: live.count })}{" "}
+              {say(ARRIVED[Number(sort !== "-start")]![Number(live.isMore)]!, { calls: live.count })}{" "}
               {sort !== "-start" && <Link to={address.with({ sort: "" })}>{say("calls.first")}</Link>}
             </p>
           )}

@@ -5,6 +5,7 @@ import { type Address, go } from "./address";
 import { Link } from "./frame";
 import { say } from "./language";
 import { scopeOf } from "./scope";
+import { serviceTitle } from "./services";
 
 /** Views that have a page of their own. */
 const PAGES: Readonly<Record<string, string>> = { flame: "/profiles", timeline: "/timeline" };
@@ -17,7 +18,7 @@ export function DrawPage({ address }: { address: Address }): JSX.Element {
   }, [page]);
   const chosen = scopeOf(address);
   const capture = address.of("capture");
-  const what = capture ? say("capture.of", { capture }) : address.of("svc") || say("draw.all");
+  const what = capture ? say("capture.of", { capture }) : serviceTitle(address.of("svc")) || say("draw.all");
   return (
     <div class="app">
       <div class="bar rule">

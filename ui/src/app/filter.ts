@@ -79,18 +79,38 @@ function starting(
 
 const DURATION = /\s*\b(and\s+)?duration\s*(>=|<=)\s*\S+/g;
 
+/** A filter without what stands in quotes or brackets. */
+function bare(filter: string): string {
+  const unquoted = filter.replace(/"[^"]*"|'[^']*'/g, '""');
+  const open = unquoted.replace(/\([^()]*\)/g, '""');
+  return open === unquoted ? open : bare(open);
+}
+
+const isEither = (filter: string): boolean => /\bor\b/i.test(bare(filter));
+
+/** A filter that something is added to by `and`. */
+const whole = (filter: string): string => (isEither(filter) ? `(${filter})` : filter);
+
+/** Bounds of the duration that all calls of a filter keep to. */
+function boundsOf(filter: string): string[] {
+  const bounds = filter.match(DURATION) ?? [];
+  return !isEither(filter) && bare(filter).match(DURATION)?.length === bounds.length ? bounds : [];
+}
+
 /** A filter with its bounds of the duration in place of older ones. */
 export function withDuration(filter: string, least: string, most = ""): string {
-  const rest = filter
-    .replace(DURATION, "")
-    .replace(/^\s*and\s+/, "")
-    .trim();
+  const free = boundsOf(filter).length ? filter.replace(DURATION, "") : filter;
+  const rest = whole(free.replace(/^\s*and\s+/, "").trim());
   const bounds = [least && `duration >= ${least}`, most && `duration <= ${most}`].filter(Boolean).join(" and ");
   return [rest, bounds].filter(Boolean).join(" and ");
 }
 
 /** The least duration that a filter asks for. */
-export const leastDuration = (filter: string): string => /duration\s*>=\s*(\S+)/.exec(filter)?.[1] ?? "";
+export const leastDuration = (filter: string): string =>
+  /duration\s*>=\s*(\S+)/.exec(boundsOf(filter).join(" "))?.[1] ?? "";
+
+/** Returns true if a filter leaves out calls that take long: what counts of it says nothing about a list without that bound. */
+export const hasMostDuration = (filter: string): boolean => boundsOf(filter).some((bound) => bound.includes("<="));
 
 const FAILED = /(^\s*|\s+and\s+)error\s*=\s*true(?=\s+and\b|\s*$)/i;
 
@@ -104,6 +124,5 @@ export function withFailed(filter: string, on: boolean): string {
     .replace(/^\s*and\s+/i, "")
     .trim();
   if (!on) return rest;
-  if (!rest) return "error = true";
-  return /\bor\b/i.test(rest) ? `(${rest}) and error = true` : `${rest} and error = true`;
+  return rest ? `${whole(rest)} and error = true` : "error = true";
 }

@@ -50,7 +50,9 @@ export function FilterField(props: {
     setText(applied);
     setOpen(false);
   }, [applied]);
-  const wrong = useCheck(text, applied) ?? (text === applied ? props.refused : undefined);
+  // What is no fault of the filter is told elsewhere on the page.
+  const refused = props.refused?.column === null ? undefined : props.refused;
+  const wrong = useCheck(text, applied) ?? (text === applied ? refused : undefined);
   const list = isOpen ? completions(text.slice(0, at), props.vocabulary) : [];
 
   // What the field holds counts: keys may come faster than the page draws.

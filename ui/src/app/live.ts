@@ -1,6 +1,6 @@
 /* Calls as they arrive. */
 import { useEffect, useState } from "preact/hooks";
-import type { Call } from "./api";
+import { type Call, keyOf } from "./api";
 import { say } from "./language";
 
 /** Calls that are kept on top of a list; older ones are in the list when it is read again. */
@@ -11,10 +11,19 @@ export interface Live {
   calls: Call[];
   /** All that came, also those that are kept no more. */
   count: number;
+  /** More came at once than were sent. */
+  isMore: boolean;
   problem: string;
 }
 
-const NOTHING: Live = { calls: [], count: 0, problem: "" };
+const NOTHING: Live = { calls: [], count: 0, isMore: false, problem: "" };
+
+/** What arrived with one more call; one that ran comes again when it has ended, and counts once. */
+export function withCall(live: Live, call: Call): Live {
+  const others = live.calls.filter((one) => keyOf(one) !== keyOf(call));
+  const isNew = others.length === live.calls.length;
+  return { ...live, calls: [call, ...others].slice(0, MOST), count: live.count + Number(isNew) };
+}
 
 /** Follows a question; nothing is followed without one. */
 export function useLive(question: string | undefined): Live {
@@ -26,8 +35,9 @@ export function useLive(question: string | undefined): Live {
     const data = (event: Event) => JSON.parse((event as MessageEvent<string>).data);
     source.addEventListener("call", (event) => {
       const call: Call = data(event);
-      setLive(({ calls, count }) => ({ calls: [call, ...calls].slice(0, MOST), count: count + 1, problem: "" }));
+      setLive((live) => ({ ...withCall(live, call), problem: "" }));
     });
+    source.addEventListener("more", () => setLive((live) => ({ ...live, isMore: true })));
     source.addEventListener("problem", (event) => {
       const { detail, title } = data(event);
       setLive((live) => ({ ...live, problem: String(detail ?? title ?? "") }));

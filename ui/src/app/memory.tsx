@@ -115,6 +115,22 @@ type Collection = Heap["collections"][number] & { recording: Recorded };
 const processOf = ({ file, capture, service, instance }: Recorded): string =>
   [capture, [service, instance].filter(Boolean).join("/") || (capture ? "" : file)].filter(Boolean).join(" · ");
 
+/** The classes of a process; what none of them has was not recorded, unless every allocation and release was. */
+function known({ source, classes }: Heap): Class[] {
+  const has = (name: "allocated" | "freed" | "live" | "delta") =>
+    source.tracked || classes.some((row) => row[name]?.count || row[name]?.bytes);
+  const nothing: Amount = { count: null, bytes: null };
+  const [allocated, freed, live] = [has("allocated"), has("freed"), has("live")];
+  const delta = has("delta") || source.counted;
+  return classes.map((row) => ({
+    ...row,
+    allocated: allocated ? row.allocated : nothing,
+    freed: freed ? row.freed : nothing,
+    live: live ? row.live : nothing,
+    delta: delta ? row.delta : null,
+  }));
+}
+
 const sum = (one: Amount, other: Amount): Amount => {
   const add = (one: number | null, other: number | null) => (one === null ? other : other === null ? one : one + other);
   return { count: add(one.count, other.count), bytes: add(one.bytes, other.bytes) };
@@ -122,9 +138,9 @@ const sum = (one: Amount, other: Amount): Amount => {
 
 /** The classes of several processes: each is what it comes to in all of them. */
 function summed(heaps: readonly Heap[]): Class[] {
-  if (heaps.length < 2) return heaps[0]?.classes ?? [];
+  if (heaps.length < 2) return heaps[0] ? known(heaps[0]) : [];
   const sums = new Map<string | null, Class>();
-  for (const row of heaps.flatMap((heap) => heap.classes)) {
+  for (const row of heaps.flatMap(known)) {
     const known = sums.get(row.class);
     if (!known) {
       sums.set(row.class, row);
@@ -173,22 +189,28 @@ const CLASSES: readonly Column<Class>[] = [
   { name: "class", text: "memory.class", value: (row) => classOf(row.class), cell: (row) => classOf(row.class) },
 ];
 
-const blocked = (row: Monitor) => row.contended.total_ns + row.waited.total_ns + row.parked.total_ns;
-const longest = (row: Monitor) => Math.max(row.contended.longest_ns, row.waited.longest_ns, row.parked.longest_ns);
+const KINDS = ["contended", "waited", "parked"] as const;
+/** How often threads waited; not known of what thread dumps alone show, or what has no begin or no end. */
+const timesOf = ({ count, open, seen }: Waits): number | null => (count || !(open || seen) ? count : null);
+/** What waits came to, where any was measured. */
+const measured = (row: Monitor, of: (waits: Waits[]) => number): number | null =>
+  KINDS.some((kind) => row[kind].count) ? of(KINDS.map((kind) => row[kind])) : null;
+const blocked = (row: Monitor) => measured(row, (all) => all.reduce((sum, { total_ns }) => sum + total_ns, 0));
+const longest = (row: Monitor) => measured(row, (all) => Math.max(...all.map(({ longest_ns }) => longest_ns)));
 const objectOf = (row: Monitor) =>
   `${classOf(row.class)}${row.object === null ? "" : ` @${row.object.toString(16)}`}${row.generation ? ` (${row.generation})` : ""}`;
 
 const MONITORS: readonly Column<Monitor>[] = [
   { name: "blocked", text: "memory.blocked", value: blocked, cell: (row) => time(blocked(row)), bar: true },
   { name: "longest", text: "memory.longest", value: longest, cell: (row) => time(longest(row)) },
-  {
-    name: "contended",
-    text: "memory.contended",
-    value: (row) => row.contended.count,
-    cell: (row) => number(row.contended.count),
-  },
-  { name: "waited", text: "memory.waited", value: (row) => row.waited.count, cell: (row) => number(row.waited.count) },
-  { name: "parked", text: "memory.parked", value: (row) => row.parked.count, cell: (row) => number(row.parked.count) },
+  ...KINDS.map(
+    (kind): Column<Monitor> => ({
+      name: kind,
+      text: `memory.${kind}`,
+      value: (row) => timesOf(row[kind]),
+      cell: (row) => number(timesOf(row[kind])),
+    }),
+  ),
   {
     name: "owner",
     text: "memory.owner",
@@ -302,28 +324,25 @@ function Shares({ title, rows }: { title: string; rows: readonly Share[] }): JSX
 }
 
 function MonitorPane({ row }: { row: Monitor }): JSX.Element {
-  const kinds = ["contended", "waited", "parked"] as const;
   return (
     <section>
       <h2 class="title">{objectOf(row)}</h2>
       {row.of_thread && <p class="dim sm">{say("memory.thread", { thread: row.of_thread })}</p>}
       <dl class="kv">
-        {kinds
-          .filter((kind) => row[kind].count || row[kind].open || row[kind].seen)
-          .map((kind) => (
-            <div key={kind}>
-              <dt>{say(`memory.${kind}`)}</dt>
-              <dd>
-                {say("memory.waits", {
-                  times: row[kind].count,
-                  total: time(row[kind].total_ns),
-                  longest: time(row[kind].longest_ns),
-                })}
-                {row[kind].open > 0 && say("memory.waits.open", { times: row[kind].open })}
-                {row[kind].seen > 0 && say("memory.waits.seen", { dumps: row[kind].seen })}
-              </dd>
-            </div>
-          ))}
+        {KINDS.filter((kind) => row[kind].count || row[kind].open || row[kind].seen).map((kind) => (
+          <div key={kind}>
+            <dt>{say(`memory.${kind}`)}</dt>
+            <dd>
+              {say("memory.waits", {
+                times: row[kind].count,
+                total: time(row[kind].total_ns),
+                longest: time(row[kind].longest_ns),
+              })}
+              {row[kind].open > 0 && say("memory.waits.open", { times: row[kind].open })}
+              {row[kind].seen > 0 && say("memory.waits.seen", { dumps: row[kind].seen })}
+            </dd>
+          </div>
+        ))}
       </dl>
       <Shares title={say("memory.held")} rows={row.owners} />
       <Shares title={say("memory.waiters")} rows={row.threads} />
@@ -377,9 +396,12 @@ function CollectionChart({ rows }: { rows: readonly Collection[] }): JSX.Element
   if (placed.length < 2) return null;
   const times = placed.map((row) => row.time_ns ?? 0);
   const [first, last] = [Math.min(...times), Math.max(...times)];
-  const used = (row: Collection) => row.used_bytes ?? row.live?.bytes ?? 0;
-  const mostUsed = placed.reduce((most, row) => Math.max(most, used(row)), 0) || 1;
-  const mostTook = placed.reduce((most, row) => Math.max(most, row.took_ns ?? 0), 0) || 1;
+  const used = (row: Collection) => row.used_bytes ?? row.live?.bytes ?? null;
+  const most = (of: (row: Collection) => number | null) => {
+    const told = placed.map(of).filter((value) => value !== null);
+    return told.length ? told.reduce((most, value) => Math.max(most, value), 0) : null;
+  };
+  const [mostUsed, mostTook] = [most(used), most(({ took_ns }) => took_ns)];
   const x = (row: Collection) => (((row.time_ns ?? 0) - first) / (last - first || 1)) * 990 + 5;
   return (
     <figure class="heat">
@@ -393,15 +415,18 @@ function CollectionChart({ rows }: { rows: readonly Collection[] }): JSX.Element
       </figcaption>
       <svg viewBox="0 0 1000 100" height="100" preserveAspectRatio="none" role="img">
         <title>{say("memory.gc.title")}</title>
-        {placed.map((row) => {
-          const high = (used(row) / mostUsed) * 96;
-          return <rect key={`u${row.time_ns}`} class="used" x={x(row) - 2} y={100 - high} width="4" height={high} />;
+        {placed.map((row, at) => {
+          const high = ((used(row) ?? 0) / (mostUsed || 1)) * 96;
+          return <rect key={`u${at}`} class="used" x={x(row) - 2} y={100 - high} width="4" height={high} />;
         })}
-        {placed.map((row) => (
-          <path key={`t${row.time_ns}`} class="took" d={`M${x(row)} ${96 - ((row.took_ns ?? 0) / mostTook) * 90}h0`}>
-            <title>{`${moment(row.time_ns)}: ${time(row.took_ns)}`}</title>
-          </path>
-        ))}
+        {placed.map(
+          (row, at) =>
+            row.took_ns !== null && (
+              <path key={`t${at}`} class="took" d={`M${x(row)} ${96 - (row.took_ns / (mostTook || 1)) * 90}h0`}>
+                <title>{`${moment(row.time_ns)}: ${time(row.took_ns)}`}</title>
+              </path>
+            ),
+        )}
       </svg>
     </figure>
   );

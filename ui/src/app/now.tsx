@@ -12,6 +12,7 @@ import { ofEntry } from "./filter";
 import { type Asked, Copied, Link, Progress, Said, useAnswer, useRead } from "./frame";
 import { Icon } from "./icons";
 import { known, say, show } from "./language";
+import { keyOfService } from "./services";
 import { Spark } from "./spark";
 import { ago, exact } from "./times";
 import { Drop, Sent, useUploads } from "./upload";
@@ -178,10 +179,10 @@ function Doubts({ captures }: { captures: readonly Capture[] }): JSX.Element | n
 }
 
 /** A service; what its calls came to is asked where there is a budget for it. */
-function ServiceRow({ service, budget }: { service: Service; budget: string | undefined }): JSX.Element {
-  const query = service.service ? `svc=${encodeURIComponent(service.service)}` : "";
-  const isAsked = budget !== undefined && query !== "";
-  const { answer } = useAnswer<Overview>(isAsked ? `calls/overview?${query}&${budget}` : undefined);
+function ServiceRow(props: { service: Service; name: string; budget: string | undefined }): JSX.Element {
+  const { service, budget } = props;
+  const query = `svc=${encodeURIComponent(props.name)}`;
+  const { answer } = useAnswer<Overview>(budget === undefined ? undefined : `calls/overview?${query}&${budget}`);
   const [calls] = answer?.rows ?? [];
   return (
     <tr>
@@ -242,6 +243,7 @@ function Services(props: { services: readonly Service[]; budget: string | undefi
                 <ServiceRow
                   key={service.service}
                   service={service}
+                  name={keyOfService(service, services)}
                   budget={busiest.includes(service) ? budget : undefined}
                 />
               ))}

@@ -7,6 +7,7 @@ import { type NamedFilter, ownFilters } from "./filters";
 import { useAnswer, useRead } from "./frame";
 import { type Plain, say } from "./language";
 import { SCOPE, scopeOf } from "./scope";
+import { serviceKeys, serviceTitle } from "./services";
 
 const QUERIES = "traceloom.queries";
 const MOST = 10;
@@ -69,7 +70,11 @@ export function places(
   if (/^\d+-\d+$/.test(text)) found.push({ name: text, kind: "capture", to: `/captures/${text}` });
   const all: Place[] = [
     ...PAGES.map(([name, to]) => ({ name: say(name), kind: "page" as const, to })),
-    ...services.map((name) => ({ name, kind: "service" as const, to: `/calls?svc=${encodeURIComponent(name)}` })),
+    ...services.map((key) => ({
+      name: serviceTitle(key),
+      kind: "service" as const,
+      to: `/calls?svc=${encodeURIComponent(key)}`,
+    })),
     ...filters.map(({ name, filter: q }) => ({
       name,
       kind: "filter" as const,
@@ -120,7 +125,7 @@ export function Palette({ close }: { close: () => void }): JSX.Element {
   const [at, setAt] = useState(0);
   const { answer } = useAnswer<Service>("services");
   const { answer: settings } = useRead<{ shown: { filters: NamedFilter[] } }>("settings");
-  const names = [...new Set((answer?.rows ?? []).map(({ service }) => service))].filter(Boolean);
+  const names = serviceKeys(answer?.rows ?? []);
   const filters = [...(settings?.shown.filters ?? []), ...ownFilters()];
   const list = places(words, names, queries(), filters, useFunctions(words));
   useEffect(() => {

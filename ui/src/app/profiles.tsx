@@ -11,6 +11,7 @@ import { Link, Said, useAnswer } from "./frame";
 import { say, show } from "./language";
 import { type Came, dataOf, Part } from "./part";
 import { SCOPE, Scope, scopeOf } from "./scope";
+import { isOfServices } from "./services";
 import { Singles } from "./singles";
 import { bound } from "./times";
 import { sums, telling, type ValueSum, type ValuesOfPart } from "./values";
@@ -84,7 +85,7 @@ function useValues(address: Address, captures: readonly Capture[]): ValueSum[] {
     return !wanted.length || wanted.includes(value);
   };
   const newest = captures.findLast(
-    ({ id, service, version }) => isOf("capture", id) && isOf("svc", service) && isOf("version", version),
+    (one) => isOf("capture", one.id) && isOfServices(address.query.getAll("svc"), one) && isOf("version", one.version),
   );
   const { answer } = useAnswer<ValuesOfPart>(newest && `captures/${encodeURIComponent(newest.id)}`);
   return sums(answer?.rows ?? []);

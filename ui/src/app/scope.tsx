@@ -9,6 +9,7 @@ import { useAnswer } from "./frame";
 import { Icon } from "./icons";
 import { say } from "./language";
 import { Popover } from "./popover";
+import { serviceKeys, serviceTitle } from "./services";
 import { bound, boundNs, rangeText } from "./times";
 
 /** What of the address is the query, the same for all pages that share the bar. */
@@ -98,8 +99,8 @@ export function Scope(props: {
 }): JSX.Element {
   const { address } = props;
   const { answer } = useAnswer<Service>("services");
-  const names = new Set((answer?.rows ?? []).map((service) => service.service));
   const service = address.of("svc");
+  const names = new Set(serviceKeys(answer?.rows ?? []));
   if (service) names.add(service);
   const [from, to] = [address.of("from"), address.of("to")];
   const list = (name: string) => address.query.getAll(name).filter(Boolean).join(", ");
@@ -129,14 +130,11 @@ export function Scope(props: {
         <span class="dim3">{say("service")}</span>
         <select value={service} onChange={(event) => go(address.with({ svc: event.currentTarget.value, sel: "" }))}>
           <option value="">{say("all")}</option>
-          {[...names]
-            .filter(Boolean)
-            .sort()
-            .map((name) => (
-              <option key={name} value={name}>
-                {name}
-              </option>
-            ))}
+          {[...names].sort().map((name) => (
+            <option key={name} value={name}>
+              {serviceTitle(name)}
+            </option>
+          ))}
         </select>
       </label>
       {chosen.map(

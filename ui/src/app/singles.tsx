@@ -3,11 +3,13 @@ import type { JSX } from "preact";
 import { amount } from "../shared/amount";
 import { type Address, go } from "./address";
 import type { Capture } from "./api";
+import { lies } from "./base";
 import { nameOf } from "./captures";
 import { COLUMNS, cells, heat, INSTANCES, instanceOf } from "./cells";
 import { Link } from "./frame";
 import { say } from "./language";
-import { moment } from "./times";
+import { isOfServices } from "./services";
+import { boundNs, moment } from "./times";
 
 /** Rows of the table. */
 const ROWS = 500;
@@ -49,16 +51,26 @@ function HeatMap({ captures, open }: { captures: readonly Capture[]; open: (id: 
 
 /** The view. */
 export function Singles({ address, captures }: { address: Address; captures: readonly Capture[] }): JSX.Element {
-  const [service, only] = [address.of("svc"), address.of("capture")];
+  const isOf = (name: string, value: string) => {
+    const wanted = address.query.getAll(name).filter(Boolean);
+    return !wanted.length || wanted.includes(value);
+  };
+  const [from, until] = [boundNs(address.of("from")), boundNs(address.of("to"))];
   const some = captures
-    .filter((capture) => (!service || capture.service === service) && (!only || capture.id === only))
+    .filter(
+      (one) =>
+        isOf("capture", one.id) &&
+        isOf("version", one.version) &&
+        isOfServices(address.query.getAll("svc"), one) &&
+        lies(one, from, until),
+    )
     .toReversed();
   const to = (id: string) => address.with({ view: "", capture: id });
   return (
     <div class="scroll grow singles">
       {some.length > 0 && <HeatMap captures={some} open={(id) => go(to(id))} />}
       <table class="t pad dense">
-        <caption class="dim">{say("singles.count", { profiles: some.length })}</caption>
+        <caption class="dim">{say("captures.count", { captures: some.length })}</caption>
         <thead>
           <tr>
             <th>{say("captures.capture")}</th>

@@ -9,6 +9,7 @@ import { Link, Said, useAnswer } from "./frame";
 import { say } from "./language";
 import { type Came, dataOf, fetchPart, Part } from "./part";
 import { Scope, scopeOf } from "./scope";
+import { isOfServices } from "./services";
 import { newest, type Stretch } from "./stretch";
 import { moment } from "./times";
 import { useWords } from "./words";
@@ -63,7 +64,8 @@ function useStretch(address: Address): { isKnown: boolean; stretch: Stretch | un
       return !wanted.length || wanted.includes(value);
     };
     const chosen = (answer?.rows ?? []).filter(
-      ({ id, service, version }) => isOf("capture", id) && isOf("svc", service) && isOf("version", version),
+      (one) =>
+        isOf("capture", one.id) && isOfServices(address.query.getAll("svc"), one) && isOf("version", one.version),
     );
     return newest(chosen);
   }, [answer, address]);

@@ -26,7 +26,7 @@ pub use partial::PartialRead;
 pub struct Query {
     /// The filter expression (`q`); empty lets everything pass.
     pub filter: String,
-    /// Services whose captures are read (`svc`, repeated); none for all.
+    /// Services whose captures are read (`svc`, repeated), by their name or as `NAMESPACE/NAME`; none for all.
     pub services: Vec<String>,
     /// Captures that are read (`capture`, repeated); none for all.
     pub captures: Vec<String>,

@@ -88,6 +88,13 @@ await serve(async ({ cdt, origin, data }) => {
     const groupRows = await page.$$eval('.blk:has(h2:text("Services")) tbody', (groups) => groups.map((group) => [...group.rows].map((row) => row.cells[0].textContent.trim())));
     assert.deepEqual(groupRows, expected);
     assert.deepEqual(expected.map(([namespace]) => namespace), ['no namespace', 'asia', 'default', 'eu']);
+    // Those of one name have calls of their own each, and lead to these.
+    for (const namespace of ['asia', 'eu']) {
+      const own = page.locator('tbody', { has: page.getByRole('rowheader', { name: namespace, exact: true }) }).getByRole('row', { name: /^stock/ });
+      await own.getByRole('img').waitFor();
+      assert.equal((await own.locator('td').allTextContents())[2], String(ofShop.calls));
+      assert.equal(await own.getByRole('link').getAttribute('href'), `/calls?svc=${namespace}%2Fstock`);
+    }
 
     // What the store takes on the disk, how much it may take and how long it is kept.
     let sealed = [];

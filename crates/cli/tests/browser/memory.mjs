@@ -1,5 +1,6 @@
 // Memory and locks: rows are those of `objects` and `monitors`, in the order that a head says, with what each row opens to.
 import assert from 'node:assert/strict';
+import { dirname, join } from 'node:path';
 import { accessible, browse, json, nanoseconds, pushed, serve } from './browser.mjs';
 
 const [recording] = process.argv.slice(2);
@@ -22,6 +23,9 @@ await serve(async ({ origin, data }) => {
       const shown = await rows(page);
       assert.equal(shown.length, Math.min(heap.classes.length, 200));
       assert.deepEqual(shown.map((row) => [row[0], row.at(-1)]), byBytes.slice(0, 200).map((row) => [grouped(row.live.count), row.class]));
+      // Samples tell of no release, and no collection has what lived before it.
+      assert.ok(!heap.source.tracked && !heap.source.counted && heap.classes.every(({ freed, delta }) => !freed.count && !delta?.count));
+      assert.deepEqual([...new Set(shown.map((row) => `${row[2]} ${row[5]}`))], ['– –']);
       await page.getByRole('button', { name: 'allocated' }).click();
       const most = heap.classes.reduce((a, b) => (b.allocated.count > a.allocated.count ? b : a));
       await page.waitForFunction((name) => document.querySelector('tbody tr[tabindex] td:last-child').textContent === name, most.class);
@@ -95,6 +99,21 @@ await serve(async ({ origin, data }) => {
     await pane.waitFor({ state: 'detached' });
     await page.goBack();
     await page.waitForFunction(() => document.querySelector('select[name=process]').value === '');
+  }, { origin });
+  // Of what a thread dump shows, nobody knows for how long.
+  const dump = join(dirname(recording), '../cdt/text/20231219T062435UTC.td.txt');
+  pushed(dump, origin);
+  const seen = json('monitors', '--json', dump);
+  assert.ok(seen.length > 0 && seen.every(({ contended, waited, parked }) => !contended.count && !waited.count && !parked.count));
+  await browse(async (page) => {
+    await page.goto(`${origin}/memory?tab=monitors&capture=1-3`);
+    await settled(page, 'Monitors');
+    const told = await rows(page);
+    assert.equal(told.length, Math.min(seen.length, 200));
+    for (const [blocked, longest] of told) assert.deepEqual([blocked, longest], ['–', '–']);
+    const kinds = ['contended', 'waited', 'parked'];
+    const dashes = seen.flatMap((row) => kinds.filter((kind) => row[kind].seen)).length;
+    assert.equal(told.flatMap((row) => row.slice(2, 5)).filter((text) => text === '–').length, dashes);
   }, { origin });
   // A capture without them says what has them.
   await browse(async (page) => {

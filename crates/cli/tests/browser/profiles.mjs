@@ -1,6 +1,6 @@
 // Profiles: what is chosen, alone and in comparison, is what `top` and `diff` print of the same captures.
 import assert from 'node:assert/strict';
-import { accessible, browse, comparedRows, json, nanoseconds, serve, traceloom } from './browser.mjs';
+import { accessible, browse, comparedRows, json, nanoseconds, serve, traceloom, visit } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 const near = (text, value) => assert.ok(value === 0 ? /^0( ns)?$/.test(text) : Math.abs(nanoseconds(text) / value - 1) < 0.005, `${text} for ${value}`);
@@ -153,10 +153,21 @@ await serve(async ({ cdt, origin, data }) => {
     // Single profiles: every capture, the newest first; a press shows one alone.
     await page.goto(`${origin}/profiles`);
     await page.getByRole('button', { name: 'Single profiles' }).click();
-    await page.getByText('3 profiles').waitFor();
+    await page.getByText('3 captures').waitFor();
     await accessible(page, 'Single profiles');
     assert.deepEqual(await page.$$eval('tbody tr', (rows) => rows.map((row) => row.cells[0].textContent.split(' ').at(-1))), ['1-3', '1-2', '1-1']);
     assert.equal(await page.locator('.heat rect').count() > 0, true);
+    // The service and the time choose among them: what each holds counts, not when it came.
+    const kept = json('captures', 'ls', data, '--json').filter(({ facts }) => facts);
+    assert.equal(kept.length, 3);
+    const named = () => page.$$eval('tbody tr', (rows) => rows.map((row) => row.cells[0].textContent.split(' ').at(-1)));
+    for (const [query, left] of [['svc=shop', ['1-2', '1-1']], ['svc=default/stock', ['1-3']], ['from=2026-03-14T04:52:00Z', ['1-3', '1-2', '1-1']], ['from=-1h', []], ['to=2026-03-14T00:00:00Z', []]]) {
+      await visit(page, `/profiles?view=single&${query}`);
+      await page.getByText(left.length === 1 ? '1 capture' : `${left.length} captures`, { exact: true }).waitFor();
+      assert.deepEqual(await named(), left, query);
+    }
+    await visit(page, '/profiles?view=single');
+    await page.getByText('3 captures').waitFor();
     await page.getByRole('link', { name: / 1-2$/ }).click();
     await page.locator('.fetched[aria-busy=false] .flame').waitFor();
     await equal(page, json('top', '--json', `${data}#1-2`)[0]);

@@ -252,7 +252,9 @@ export const EN = {
   "calls.counting": "Counting…",
   "calls.counting.of": "Counting calls of {size}…",
   "calls.arrived": "{calls|call|calls} arrived",
+  "calls.arrived.more": "{calls} or more calls arrived",
   "calls.arrived.apart": "{calls|call|calls} arrived; the list is as it was.",
+  "calls.arrived.apart.more": "{calls} or more calls arrived; the list is as it was.",
   "calls.first": "Newest first",
   "calls.cards": "{calls} more: a filter finds them.",
   "heat.what": "{calls|call|calls} by time and duration{failed}. The table below has them; dragging chooses a range.",
@@ -373,8 +375,7 @@ export const EN = {
   "profiles.none.how":
     "What is chosen above is after. Choose what was before: another capture, or a stretch of time such as {from} to {to}. A stretch that is chosen in the strip of All together is compared with as much before it.",
   "singles.title": "Profiles over time",
-  "singles.map": "{from} to {to} UTC · a row an instance, the darker the more profiles · press one, or its row below",
-  "singles.count": "{profiles|profile|profiles}",
+  "singles.map": "{from} to {to} · a row an instance, the darker the more profiles · press one, or its row below",
   "singles.more": "{profiles|older profile|older profiles}: choose a service.",
 
   // Memory and locks.
@@ -434,7 +435,7 @@ export const EN = {
   "memory.gc.changed": "what changed most",
   "memory.gc.title": "Collections over time; the table below has the same",
   "memory.gc.map":
-    "heap after each collection, at most {used} · dots: how long it took, at most {took} · {from} to {to} UTC",
+    "heap after each collection, at most {used} · dots: how long it took, at most {took} · {from} to {to}",
 
   // Captures.
   "captures.find": "name, service, instance, protocol, state",

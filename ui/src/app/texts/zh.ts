@@ -252,7 +252,9 @@ export const ZH: Table = {
   "calls.counting": "统计中…",
   "calls.counting.of": "正在统计 {size} 中的调用…",
   "calls.arrived": "新到 {calls} 次调用",
+  "calls.arrived.more": "新到 {calls} 次或更多调用",
   "calls.arrived.apart": "新到 {calls} 次调用；列表保持不变。",
+  "calls.arrived.apart.more": "新到 {calls} 次或更多调用；列表保持不变。",
   "calls.first": "最新在前",
   "calls.cards": "还有 {calls} 次：用过滤条件查找。",
   "heat.what": "{calls} 次调用的时间与耗时{failed}。下方的表格列出它们；拖动可选择范围。",
@@ -373,8 +375,7 @@ export const ZH: Table = {
   "profiles.none.how":
     "上面选择的是“之后”。请选择“之前”：另一个采集，或一段时间，例如 {from} 到 {to}。在“合并”的时间条中选择的一段时间，将与它之前同样长的一段对比。",
   "singles.title": "剖析随时间的分布",
-  "singles.map": "{from} 至 {to} UTC · 每行一个实例，颜色越深剖析越多 · 点击其中一个，或下方对应的行",
-  "singles.count": "{profiles} 个剖析",
+  "singles.map": "{from} 至 {to} · 每行一个实例，颜色越深剖析越多 · 点击其中一个，或下方对应的行",
   "singles.more": "还有 {profiles} 个更早的剖析：请选择一个服务。",
 
   // Memory and locks.
@@ -432,7 +433,7 @@ export const ZH: Table = {
   "memory.gc.facts": "{when} · 耗时 {took} · 之后占用 {used}",
   "memory.gc.changed": "变化最大的类",
   "memory.gc.title": "回收随时间的分布；下表内容相同",
-  "memory.gc.map": "每次回收后的堆，最大 {used} · 圆点：耗时，最长 {took} · {from} 至 {to} UTC",
+  "memory.gc.map": "每次回收后的堆，最大 {used} · 圆点：耗时，最长 {took} · {from} 至 {to}",
 
   // Captures.
   "captures.find": "名称、服务、实例、协议、状态",

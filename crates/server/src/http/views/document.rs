@@ -15,7 +15,7 @@ use super::{asked, calls, captures, commands, live, session, shapes, status};
 pub(super) struct QueryParams {
     /// A filter (docs/filter.md).
     q: Option<String>,
-    /// A service; may be repeated.
+    /// A service, or `NAMESPACE/NAME` where several namespaces have one of the name; may be repeated.
     #[param(explode = true)]
     svc: Option<Vec<String>>,
     /// The id of a capture; may be repeated.

@@ -33,8 +33,8 @@ const REMEMBERED: usize = 20_000;
 
 /// Calls as they arrive.
 ///
-/// Server-sent events: `call` has a row as `/api/v1/calls` has it, a call that ends is sent once; `message` is something that was said
-/// on the way; `problem` says why a look found nothing. Calls that are there already are not sent. Filters are those of the query.
+/// Server-sent events: `call` has a row as `/api/v1/calls` has it, a call that ends is sent once; `more` says that more calls arrived at
+/// once than the newest 200, which are sent; `problem` says why a look found nothing. Calls that are there already are not sent. Filters are those of the query.
 #[utoipa::path(
     get, path = "/api/v1/live", tag = "calls", params(QueryParams),
     responses(
@@ -117,19 +117,28 @@ async fn look(
             return events;
         }
     };
-    let rows = found["rows"].as_array().cloned().unwrap_or_default();
-    // The oldest first, as they are put on top of each other.
-    for row in rows.into_iter().rev() {
-        // A call that runs is sent when it has ended, too.
-        let key = json!([row["capture"], row["id"], row["status"]]).to_string();
-        if sent.insert(key) && !is_first {
-            events.push(event("call", &row));
+    let rows = found["rows"].as_array().map_or(&[][..], Vec::as_slice);
+    let new = arrived(rows, sent);
+    if !is_first {
+        if new.len() == MOST {
+            events.push(event("more", &json!({})));
         }
-    }
-    if sent.len() > REMEMBERED {
-        sent.clear();
+        events.extend(new.into_iter().map(|row| event("call", row)));
     }
     events
+}
+
+/// Returns the rows of a page that were not sent, and remembers the page: the oldest first, as they are put on top of each other.
+fn arrived<'r>(rows: &'r [Value], sent: &mut HashSet<String>) -> Vec<&'r Value> {
+    // A call that runs is sent when it has ended, too.
+    let key = |row: &Value| json!([row["capture"], row["id"], row["status"]]).to_string();
+    let is_new = |row: &&Value| sent.insert(key(row));
+    let new = rows.iter().rev().filter(is_new).collect();
+    if sent.len() > REMEMBERED {
+        // What lies behind this page comes no more.
+        *sent = rows.iter().map(key).collect();
+    }
+    new
 }
 
 fn event(name: &str, data: &Value) -> Bytes {
@@ -149,5 +158,41 @@ impl hyper::body::Body for Events {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let piece = self.0.poll_recv(context);
         piece.map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The newest page of calls that are numbered up to `last`.
+    fn page(last: usize) -> Vec<Value> {
+        let rows = (0..MOST).map(|back| json!({"id": last - back, "status": "complete"}));
+        rows.collect()
+    }
+
+    #[test]
+    fn each_call_arrives_once_however_many_came() {
+        let mut sent = HashSet::new();
+        arrived(&page(MOST), &mut sent);
+        let mut n_arrived = 0;
+        let last = REMEMBERED + 10 * MOST;
+        for at in (MOST..=last).step_by(50) {
+            n_arrived += arrived(&page(at), &mut sent).len();
+        }
+        assert_eq!(n_arrived, last - MOST);
+        assert!(sent.len() <= REMEMBERED);
+    }
+
+    #[test]
+    fn the_oldest_comes_first() {
+        let mut sent = HashSet::new();
+        arrived(&page(MOST), &mut sent);
+        let rows = page(MOST + 2);
+        let ids: Vec<_> = arrived(&rows, &mut sent)
+            .iter()
+            .map(|row| row["id"].as_u64())
+            .collect();
+        assert_eq!(ids, [Some(201), Some(202)]);
     }
 }
