@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Columns, decode, FOLDED, type Held, HeldItems } from "../src/timeline/data";
-import { roundUp, type TimelineModel } from "../src/timeline/model";
+import { roundUp, TimelineModel } from "../src/timeline/model";
 import { ranIn } from "../src/timeline/range";
 import { MOST, sheet } from "../src/timeline/sheet";
+import { inside } from "../src/timeline/table";
 import { TiledItems } from "../src/timeline/tiles";
+import { atWork, Words } from "../src/timeline/words";
 import { kindsOfWork } from "../src/timeline/work";
 
 test("an axis ends with a round value", () => {
@@ -133,6 +135,46 @@ function told(start: number, length: number, names: string[], counts: number[], 
     tracks: [{ source: 0, name: "main", process: "p", kind: "thread", rows: 2 }],
   } as unknown as Held;
 }
+
+test("recordings with nothing to show have no line, and are counted", () => {
+  const page = told(5000, 1000, ["main", "get"], [1, 1], true);
+  const other = { ...page.sources[0], title: "data#1-2", unix: false };
+  const model = new TimelineModel({ ...page, sources: [page.sources[0], other] } as Held, [
+    bits([[[0, 1000, 0, 0]], [[400, 20, 1, 0]]]),
+  ]);
+  model.layout.arrange(500);
+  assert.deepEqual(
+    model.layout.lines.map(({ name }) => name),
+    ["data#1-1", "main"],
+  );
+  assert.equal(new Words(model).missing(), "1 of 2 recordings have nothing to show.");
+});
+
+test("of what is drawn together counts are apart, and lengths are from the first to the last", () => {
+  const page = told(5000, 1000, ["main", "get"], [1, 1], false);
+  const model = new TimelineModel(page, [bits([[[0, 1000, 0, 0]], [[400, 20, 1, 32, 2]]])]);
+  model.view.span = 1000;
+  const { found, count, together } = inside(model, model.tracks[0]);
+  assert.deepEqual([found.length, count, together], [2, 1, 2]);
+  const words = new Words(model);
+  const lengths = (item: number) => words.tell(item).filter(([label]) => /duration|last/.test(label));
+  assert.deepEqual(lengths(0), [["duration", "1 µs"]]);
+  assert.deepEqual(lengths(1), [["from first to last", "20 ns"]]);
+  assert.equal(words.describe(1), "20 ns from first to last");
+  assert.equal(atWork(model, 2.5), "tracks at work");
+  assert.equal(atWork({ ...model, data: { ...page, all: true } } as TimelineModel, 2.5), "at most 3 at work");
+});
+
+test("of many recordings without times some are named, and the others counted", () => {
+  const page = told(5000, 1000, ["main", "get"], [1, 1], true);
+  const others = [1, 2, 3, 4].map((at) => ({ ...page.sources[0], title: `data#1-${at}`, missing: "none has a time" }));
+  const model = new TimelineModel({ ...page, sources: [page.sources[0], ...others] } as Held, [
+    bits([[[0, 1000, 0, 0]], [[400, 20, 1, 0]]]),
+  ]);
+  const named = [1, 2, 3].map((at) => `data#1-${at}: none has a time.`);
+  const rest = ["1 more recordings have samples without a time.", "4 of 5 recordings have nothing to show."];
+  assert.equal(new Words(model).missing(), [...named, ...rest].join(" "));
+});
 
 test("a tile has what the page draws together, and what goes on beyond it is whole", () => {
   // `main` from 0 to 1000; of what it calls the page knows that two short ones lie between 400 and 420, the longest `get`.

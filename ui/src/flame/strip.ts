@@ -120,8 +120,9 @@ export class Strip {
     const { held } = model.data;
     const length = ((to - from) * course.step) / bars.size;
     const isTime = held.source === "calls" && held.unit === "ns";
+    const threads = bars.most / length;
     const most = isTime
-      ? `threads at work, at most ${(bars.most / length).toFixed(bars.most < 9.95 * length ? 1 : 0)}`
+      ? `threads at work, ${threads < 0.05 ? "under 0.1" : `at most ${threads.toFixed(threads < 9.95 ? 1 : 0)}`}`
       : `${held.value} over time, at most ${model.amount(bars.most)} a bar`;
     let outside = 0;
     course.each(model.seen.thread, (stretch, _, own) => {

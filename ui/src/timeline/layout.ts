@@ -192,10 +192,17 @@ export class TrackLayout {
     for (const key of keys) this.toggle(key);
   }
 
+  /** Returns true if a recording has a track or a counter; of others no line is drawn, and a sentence says how many there are. */
+  isShown(source: number): boolean {
+    const isOf = (one: { source: number }) => one.source === source;
+    return this.tracks.some(isOf) || this.t.counters.some(isOf);
+  }
+
   /** Puts the lines below each other, in a window so many pixels high; returns how high they are. */
   arrange(high: number): number {
     const all: Line[] = [];
     this.data.sources.forEach((source, number) => {
+      if (!this.isShown(number)) return;
       const counters = (track: number | null) =>
         this.t.counters
           .filter((one) => one.source === number && one.track === track)

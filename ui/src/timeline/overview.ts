@@ -1,9 +1,9 @@
 /* The whole of a timeline on one strip: how many tracks are at work when, and where the window is. */
-import { grouped } from "../shared/amount";
 import { Pen } from "../shared/pen";
 import { colours, ratio } from "../shared/theme";
 import { HALF, PAUSE, SAMPLE, SPAN } from "./data";
 import type { TimelineModel } from "./model";
+import { atWork } from "./words";
 
 const HIGH = 44;
 /** Pixels from an edge of the window that move it. */
@@ -29,7 +29,7 @@ export function activity(model: TimelineModel, stretches: number): Float64Array<
       const to = (t.eh[end] * HALF + t.el[end]) * scale;
       const first = Math.min(Math.max(Math.floor(from), 0), stretches - 1);
       if (!isCalled) {
-        sums[first] += end - start + 1;
+        for (let item = start; item <= end; item++) sums[first] += t.folded.get(item) ?? 1;
         continue;
       }
       const filled = items.filled(place);
@@ -155,10 +155,7 @@ export class Overview {
     context.fillStyle = plain.line;
     context.fillRect(0, HIGH - 1, wide, 1);
     pen.write("the whole", false, 12, 14, plain["ink-2"]);
-    const isCalled = model.data.kinds.some((kind) => kind === SPAN);
-    const busy = Math.max(1, Math.ceil(most - 1e-6));
-    const text = isCalled ? `at most ${grouped(busy)} at work` : "samples over time";
-    if (most > 0) pen.write(pen.head(text, left - 16), false, 12, 31, plain["ink-3"]);
+    if (most > 0) pen.write(pen.head(atWork(model, most), left - 16), false, 12, 31, plain["ink-3"]);
   }
 
   private pauses(): void {

@@ -1,7 +1,7 @@
 /* The tracks as a table, and the spans of the window on one of them. */
 import { grouped } from "../shared/amount";
 import { button, named, nameOf } from "../shared/dom";
-import { type HeldTrack, SPAN } from "./data";
+import { FOLDED, type HeldTrack, SPAN } from "./data";
 import type { Track } from "./layout";
 import type { TimelineModel } from "./model";
 import type { RanIn } from "./range";
@@ -46,18 +46,25 @@ function table(heads: readonly Heading[], rows: Cell[][]): HTMLTableElement {
   return table;
 }
 
-/** Items of the window on a track with their rows, and how many there are. */
-function inside(model: TimelineModel, track: Track): [found: [item: number, row: number][], count: number] {
-  const { data, view, source } = model;
+/** Items of the window on a track with their rows, how many there are, and how many more are drawn together. */
+export function inside(
+  model: TimelineModel,
+  track: Track,
+): { found: [item: number, row: number][]; count: number; together: number } {
+  const { data, view, source, t } = model;
   const found: [number, number][] = [];
-  let count = 0;
+  let [count, together] = [0, 0];
   for (let row = track.first; row < track.first + track.rows; row++) {
     if (data.kinds[row] !== SPAN) continue;
     const items = source.items(row, view, { h: view.h, l: view.l + view.span }, 0);
-    count += items.size;
-    for (let at = 0; at < items.size && found.length < ROWS; at++) found.push([items.first(at), row]);
+    for (let at = 0; at < items.size; at++) {
+      const item = items.first(at);
+      if (t.flags[item] & FOLDED) together += t.folded.get(item) ?? 0;
+      else count++;
+      if (found.length < ROWS) found.push([item, row]);
+    }
   }
-  return [found, count];
+  return { found, count, together };
 }
 
 /** Functions of a range at once. */
@@ -138,22 +145,23 @@ export function showTracks(into: HTMLElement, model: TimelineModel, words: Words
   const parts: Node[] = [named(heading, `Tracks${first}`), all];
   const chosen = model.tracks.find((track) => track.key === model.track);
   if (chosen) {
-    const [found, count] = inside(model, chosen);
+    const { found, count, together } = inside(model, chosen);
     const spans = found.map(([item, row]): Cell[] => {
       const self = words.own(item);
       const start = model.startOf(item);
       const length = model.lengthOf(item);
       return [
         [words.clock(start, 1n), start],
-        [amount(length), length],
+        words.isTogether(item) ? "" : [amount(length), length],
         self === null ? "" : [amount(self), self],
         data.levels[row],
         button(words.full(item), () => actions.select(item)),
       ];
     });
     const list = table([["start"], ["duration"], ["self"], ["level"], ["span", "name"]], spans);
-    const shown = count > found.length ? `, the first ${found.length} shown` : "";
-    parts.push(named(heading, `${chosen.name}: ${grouped(count)} spans in the window${shown}`), list);
+    const more = together ? ` and ${grouped(together)} drawn together` : "";
+    const shown = found.length === ROWS ? `, the first ${ROWS} lines shown` : "";
+    parts.push(named(heading, `${chosen.name}: ${grouped(count)} spans in the window${more}${shown}`), list);
   }
   into.replaceChildren(...parts);
 }

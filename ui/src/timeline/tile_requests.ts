@@ -27,7 +27,12 @@ export class TileRequests {
     const span = BigInt(Math.ceil(model.view.span));
     const [from, to] = [model.leftEdge(), model.leftEdge() + span];
     const isWhole = model.view.span * 2 > model.longest;
-    if (isWhole || model.source.has(from, to) || !model.data.sources.every((source) => source.unix)) return;
+    if (
+      isWhole ||
+      model.source.has(from, to) ||
+      !model.data.sources.every((source, number) => source.unix || !model.layout.isShown(number))
+    )
+      return;
     const stretch = [from - span, to + span] as const;
     part.ariaBusy = "true";
     const tile = await this.ask(model.start + stretch[0], model.start + stretch[1]).catch(() => null);

@@ -16,6 +16,11 @@ const WORDS: Record<number, string> = {
   [SAMPLE]: "sample",
 };
 
+/** What the length of several that are drawn as one is. */
+const FROM_FIRST = "from first to last";
+/** Recordings of which each is said what its rows lack. */
+const MOST_LACKING = 3;
+
 export const amount = (ns: bigint): string => amountOf("ns", Number(ns));
 export const commas = (ns: bigint): string => `${ns.toString().replace(/\B(?=(\d{3})+$)/g, ",")} ns`;
 /** Three digits, and the exact number where that says more. */
@@ -84,11 +89,16 @@ export class Words {
     return `${this.date(model.start + model.startOf(item))} (${since})`;
   }
 
+  /** Returns true of several that are drawn as one: what is known is from when to when they reach, not how long each took. */
+  isTogether(item: number): boolean {
+    return (this.model.t.flags[item] & FOLDED) !== 0;
+  }
+
   /** What a span took by itself; none for what is no span, or several. */
   own(item: number): bigint | null {
     const { model } = this;
     const { t, data } = model;
-    if (data.kinds[model.rowOf(item)] !== SPAN || t.flags[item] & FOLDED) return null;
+    if (data.kinds[model.rowOf(item)] !== SPAN || this.isTogether(item)) return null;
     return model.lengthOf(item) - exact(t.ch[item], t.cl[item]);
   }
 
@@ -105,7 +115,7 @@ export class Words {
 
   full(item: number): string {
     const { t, data } = this.model;
-    return t.flags[item] & FOLDED ? this.forms(item)[0] : data.names[t.name[item]];
+    return this.isTogether(item) ? this.forms(item)[0] : data.names[t.name[item]];
   }
 
   /** Returns true unless it is an event without an end or a sample, which took no time. */
@@ -123,7 +133,7 @@ export class Words {
     const pairs: [string, string][] = [["kind", WORDS[model.data.kinds[row]] ?? "event"]];
     if (model.data.values[row]) pairs.push(["value", model.data.values[row]]);
     pairs.push(["start", `+${this.clock(model.startOf(item), 1n)}`]);
-    if (this.isLong(item)) pairs.push(["duration", amount(length)]);
+    if (this.isLong(item)) pairs.push([this.isTogether(item) ? FROM_FIRST : "duration", amount(length)]);
     const self = this.own(item);
     if (self !== null && self !== length) pairs.push(["self", amount(self)]);
     if (flags & PARTIAL_START) pairs.push(["start", "was not recorded"]);
@@ -138,7 +148,8 @@ export class Words {
     const { model } = this;
     const flags = model.t.flags[item];
     const length = model.lengthOf(item);
-    const parts = this.isLong(item) ? [amount(length)] : [];
+    const together = this.isTogether(item) ? ` ${FROM_FIRST}` : "";
+    const parts = this.isLong(item) ? [amount(length) + together] : [];
     const self = this.own(item);
     if (self !== null && self !== length) parts.push(`self ${amount(self)}`);
     if (flags & PARTIAL_START) parts.push("its start was not recorded");
@@ -164,10 +175,10 @@ export class Words {
     const self = this.own(item);
     const track = model.trackOf(item);
     add("start", this.when(item));
-    if (this.isLong(item)) add("duration", both(model.lengthOf(item)));
+    if (this.isLong(item)) add(this.isTogether(item) ? FROM_FIRST : "duration", both(model.lengthOf(item)));
     if (self !== null) add("self", both(self));
     add("track", track.process ? `${track.name}, ${track.process}` : track.name);
-    if (t.flags[item] & FOLDED) add("left out", "shorter than what this page holds one by one");
+    if (this.isTogether(item)) add("left out", "shorter than what this page holds one by one");
     for (const [key, value] of t.pairs(t.list[item])) add(key, value);
     return [named("b", this.full(item)), ` ${this.describe(item)}`, list];
   }
@@ -175,13 +186,20 @@ export class Words {
   /** What the page does not hold or draw, in sentences. */
   missing(): string {
     const { data } = this.model;
-    const sentences = data.sources.filter((one) => one.missing).map((one) => `${one.title}: ${one.missing}`);
-    if (data.sources.length > 1 && data.sources.some((one) => !one.unix)) {
+    const lacking = data.sources.filter((one) => one.missing);
+    const sentences = lacking.slice(0, MOST_LACKING).map((one) => `${one.title}: ${one.missing}.`);
+    const others = lacking.length - sentences.length;
+    if (others) sentences.push(`${grouped(others)} more recordings have samples without a time.`);
+    const shown = data.sources.filter((_, number) => this.model.layout.isShown(number));
+    if (data.sources.length > 1 && shown.some((one) => !one.unix)) {
       sentences.push("Recordings whose clock has no known origin begin at the left, each at its own start.");
     }
+    const empty = data.sources.length - shown.length;
+    if (empty && shown.length)
+      sentences.push(`${grouped(empty)} of ${grouped(data.sources.length)} recordings have nothing to show.`);
     if (data.bulk.length) {
-      const shown = amount(BigInt(data.bulk[1]) - BigInt(data.bulk[0]));
-      sentences.push(`Nearly everything lies in the ${shown} that show first; a few times are far away.`);
+      const most = amount(BigInt(data.bulk[1]) - BigInt(data.bulk[0]));
+      sentences.push(`Nearly everything lies in the ${most} that show first; a few times are far away.`);
     }
     const unplaced = data.sources.reduce((sum, one) => sum + one.unplaced, 0);
     if (unplaced) sentences.push(`${grouped(unplaced)} places of damage without a time.`);
@@ -208,4 +226,11 @@ export class Words {
 export function counterValue(counter: Counter, value: number): string {
   if (Number.isInteger(value) || counter.unit !== "count") return amountOf(counter.unit, value, counter.unit_name);
   return `${+value.toPrecision(3)} ${counter.unit_name}`.trim();
+}
+
+/** What the strip shows, and how much at most: of what is drawn together it is not known how much of its time was filled. */
+export function atWork(model: TimelineModel, most: number): string {
+  const { kinds, all } = model.data;
+  if (!kinds.some((kind) => kind === SPAN)) return "samples over time";
+  return all ? `at most ${grouped(Math.max(1, Math.ceil(most - 1e-6)))} at work` : "tracks at work";
 }
