@@ -13,7 +13,7 @@ mod obey;
 use std::io::Read as _;
 use std::path::Path;
 
-use obey::{Place, along, cut, lowers, lowers_notes, obeys, sums_up, whole};
+use obey::{Place, along, cut, lowers, lowers_notes, lowers_stacks, obeys, sums_up, whole};
 use proptest::prelude::*;
 use traceloom_formats::{FORMATS, Format, Probe, Record, RecordSink, read_slice};
 use traceloom_model::{Flow, Level, Limits, Note};
@@ -71,6 +71,7 @@ fn laws(format: &'static Format, name: &str, input: &[u8]) {
     };
     law("lowered", lowers(format, input));
     law("noted", lowers_notes(format, input));
+    law("stacks alone", lowers_stacks(format, input));
     law("summed up", sums_up(format, input).map(drop));
     let mut random = Random(input.len() as u64);
 
@@ -111,6 +112,10 @@ fn laws(format: &'static Format, name: &str, input: &[u8]) {
         law(
             &format!("noted, truncated at {at}"),
             lowers_notes(format, &input[..at]),
+        );
+        law(
+            &format!("stacks alone, truncated at {at}"),
+            lowers_stacks(format, &input[..at]),
         );
         law(
             &format!("summed up, truncated at {at}"),

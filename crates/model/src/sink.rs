@@ -65,6 +65,15 @@ pub struct Asks {
     ///
     /// A sink that shows when samples were taken only counts the others.
     pub timeless_stacks: bool,
+    /// Events and points of counters are wanted.
+    ///
+    /// A view of calls and samples has no use for them; a reader that can tell them apart before it looks into them is
+    /// spared them, and the notes about what is in them.
+    pub events: bool,
+    /// Samples are wanted with their labels and threads.
+    ///
+    /// A sink that adds up samples by their stacks alone has no use for them.
+    pub labels: bool,
     /// Values that are left out are checked all the same, for the notes about them.
     ///
     /// A sink that wants no more than steps is spared values in other streams and ids without words; one
@@ -92,6 +101,8 @@ impl Default for Asks {
             derived_samples: true,
             stacks: true,
             timeless_stacks: true,
+            events: true,
+            labels: true,
             checks_values: false,
             unused: false,
             amounts_only: false,

@@ -471,6 +471,8 @@ impl Sink for TreeBuilder {
         Asks {
             sampled_events: false,
             derived_samples: false,
+            events: false,
+            labels: self.grounds.is_some() || self.chosen.is_some(),
             stacks: !(self.options.functions || self.options.paths) || self.chosen.is_some(),
             wants: self.wants(),
             ..Asks::default()

@@ -267,6 +267,7 @@ impl Stage for AsSpans<'_> {
     fn asks(&self) -> Asks {
         Asks {
             wants: Wants::Spans,
+            labels: true,
             ..self.to.asks()
         }
     }

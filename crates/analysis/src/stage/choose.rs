@@ -221,7 +221,8 @@ impl Stage for Choose<'_> {
         };
         Asks {
             wants,
-            // Samples are chosen by their stacks.
+            // Samples are chosen by their stacks, threads and labels.
+            labels: asks.labels || self.chosen.is_some(),
             stacks: asks.stacks || self.chosen.is_some(),
             timeless_stacks: asks.timeless_stacks || self.chosen.is_some(),
             ..asks

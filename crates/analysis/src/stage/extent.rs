@@ -51,6 +51,8 @@ impl Stage for Extent {
             derived_samples: false,
             stacks: true,
             timeless_stacks: false,
+            events: true,
+            labels: false,
             checks_values: false,
             unused: false,
             amounts_only: false,

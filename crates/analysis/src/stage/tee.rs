@@ -57,6 +57,8 @@ fn either(one: Asks, other: Asks) -> Asks {
         derived_samples: one.derived_samples || other.derived_samples,
         stacks: one.stacks || other.stacks,
         timeless_stacks: one.timeless_stacks || other.timeless_stacks,
+        events: one.events || other.events,
+        labels: one.labels || other.labels,
         checks_values: one.checks_values || other.checks_values,
         unused: one.unused || other.unused,
         amounts_only: one.amounts_only && other.amounts_only,
@@ -121,6 +123,8 @@ mod tests {
             wants: Wants::Calls,
             sampled_events: false,
             stacks: false,
+            events: false,
+            labels: false,
             amounts_only: true,
             notes_only: true,
             ..Asks::default()
@@ -128,6 +132,7 @@ mod tests {
         let steps = Asks {
             wants: Wants::Steps { calls: false },
             sampled_events: true,
+            events: true,
             checks_values: true,
             ..bare
         };

@@ -138,7 +138,7 @@ pub(super) fn find_schema(chunk: &[u8], header: &Header, limits: &Limits) -> Opt
 /// One stretch of a chunk; they tile it.
 #[derive(Debug)]
 pub(super) enum ChunkStretch {
-    /// Metadata, or constants that are stepped over.
+    /// Metadata, or constants and events that are stepped over.
     Metadata(EventHead),
     Checkpoint(EventHead, Box<Checkpoint>),
     /// An event of a known type; its fields end at `used`.
@@ -202,6 +202,8 @@ pub(super) struct EventWalk<'a, 's> {
     work: usize,
     limits: Limits,
     steps_over_constants: bool,
+    /// Types whose events are taken by their size alone.
+    stepped_over: Vec<bool>,
 }
 
 impl<'a, 's> EventWalk<'a, 's> {
@@ -225,7 +227,13 @@ impl<'a, 's> EventWalk<'a, 's> {
             work: PATIENCE * chunk.len(),
             limits: *limits,
             steps_over_constants: false,
+            stepped_over: Vec::new(),
         }
+    }
+
+    /// Takes events of types that are marked by their size alone, from here on; the sizes of the chunk's events must fit.
+    pub(super) fn step_over(&mut self, types: Vec<bool>) {
+        self.stepped_over = types;
     }
 
     /// Takes checkpoints by their size alone from here on; the sizes of the chunk's events must fit.
@@ -277,6 +285,10 @@ impl<'a, 's> EventWalk<'a, 's> {
         let Some(type_index) = self.event_type(head.type_id) else {
             return Some(self.no_event(head));
         };
+        if self.stepped_over.get(type_index) == Some(&true) {
+            self.at = head.end;
+            return Some(ChunkStretch::Metadata(head));
+        }
         let mut scan = self.body(&head);
         let decoded = take.fields(&self.rules, &mut scan, type_index);
         let used = head.body + scan.at();

@@ -9,7 +9,7 @@ use traceloom_formats::{
     Step, read_chunked, read_slice,
 };
 use traceloom_model::{
-    Asks, Definitions, Flow, Join, Level, Limits, Note, Recording, SampleBatch, Sink, Wants,
+    Asks, Definitions, Flow, Join, Level, Limits, Note, Recording, SampleBatch, Sink, Stack, Wants,
 };
 
 #[allow(
@@ -368,6 +368,83 @@ pub fn lowers_notes(format: &'static Format, input: &[u8]) -> Result<(), String>
         None => Ok(()),
         Some(note) => Err(format!("the lowering has not the same of {note:?}")),
     }
+}
+
+/// Compares samples with those that come where nothing but samples by their stacks is wanted.
+pub fn lowers_stacks(format: &'static Format, input: &[u8]) -> Result<(), String> {
+    let Some(lower) = format.lower else {
+        return Ok(());
+    };
+    let source = SliceSource::default().with("part", format, input);
+    let lowered = |all: bool| {
+        let mut sink = StackSamples {
+            all,
+            recording: Recording::default(),
+        };
+        match lower(&source, &LowerOptions::default(), &mut sink) {
+            Err(error) if error.kind() == ErrorKind::Unsupported => Ok(None),
+            Err(error) => Err(error.to_string()),
+            Ok(()) => Ok(Some(sink.recording)),
+        }
+    };
+    let (Some(whole), Some(alone)) = (lowered(true)?, lowered(false)?) else {
+        return Ok(());
+    };
+    match stack_samples(&whole) == stack_samples(&alone) {
+        true => Ok(()),
+        false => Err("without events and labels, samples are others".to_owned()),
+    }
+}
+
+/// Takes samples, and wants events and labels or not.
+struct StackSamples {
+    all: bool,
+    recording: Recording,
+}
+
+impl Sink for StackSamples {
+    fn asks(&self) -> Asks {
+        Asks {
+            sampled_events: self.all,
+            events: self.all,
+            labels: self.all,
+            ..Asks::default()
+        }
+    }
+
+    fn define(&mut self, new: Definitions) -> Flow {
+        self.recording.define(new)
+    }
+
+    fn samples(&mut self, batch: SampleBatch) -> Flow {
+        self.recording.samples(batch)
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}
+
+/// Returns time, values and functions of each sample.
+fn stack_samples(recording: &Recording) -> Vec<(Option<i64>, Vec<i64>, Vec<String>)> {
+    let name = |stack: &Stack| {
+        let function = recording.frame(stack.frame)?.function?;
+        let name = recording.function(function)?.name;
+        Some(recording.text(name).into_owned())
+    };
+    let functions = |stack| {
+        let stacks =
+            std::iter::successors(recording.stack(stack), |row| recording.stack(row.parent?));
+        stacks.map(|row| name(row).unwrap_or_default()).collect()
+    };
+    let batches = recording.samples.iter();
+    let rows = batches.flat_map(|batch| {
+        batch.iter().map(|row| {
+            let functions = row.stack.map(functions);
+            (row.time, row.values.to_vec(), functions.unwrap_or_default())
+        })
+    });
+    rows.collect()
 }
 
 /// A note's level, kind, offset, count and text.

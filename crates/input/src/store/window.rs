@@ -12,10 +12,12 @@ const FIRST_AHEAD: usize = 64 << 10;
 const MOST_AHEAD: usize = 1 << 20;
 
 /// A growing window over a reader. It never holds more than what was asked for plus a megabyte, and
-/// grows with the bytes that arrive, not with what a hostile length asks for.
+/// grows with the bytes that arrive, not with what a hostile length asks for, unless a file is as long as that.
 pub(crate) struct GrowingWindow<'r> {
     reader: Box<dyn Read + 'r>,
     stored: &'r StoredBytes,
+    /// How long all of it is, where that is known.
+    length: Option<u64>,
     buffer: Vec<u8>,
     start: usize,
     filled: usize,
@@ -31,6 +33,7 @@ impl<'r> GrowingWindow<'r> {
         Self {
             reader,
             stored,
+            length: stored.decoded_size(),
             buffer,
             start: 0,
             filled: 0,
@@ -38,6 +41,25 @@ impl<'r> GrowingWindow<'r> {
             eof: false,
             ahead: FIRST_AHEAD,
         }
+    }
+
+    /// Returns true if so many more bytes are known to follow.
+    fn is_there(&self, more: usize) -> bool {
+        let end = self.offset + (self.filled - self.start) as u64;
+        self.length
+            .is_some_and(|length| end.saturating_add(more as u64) <= length)
+    }
+
+    /// Takes a longer buffer; one that is asked for anew has zeros without a write.
+    fn grow(&mut self, length: usize) {
+        let mut longer = vec![0; length];
+        let held = subslice(&self.buffer, self.start..self.filled);
+        if let Some(place) = longer.get_mut(..held.len()) {
+            place.copy_from_slice(held);
+        }
+        self.filled = held.len();
+        self.start = 0;
+        self.buffer = longer;
     }
 
     fn fill(&mut self, need: usize) -> Result<(), FormatError> {
@@ -48,12 +70,18 @@ impl<'r> GrowingWindow<'r> {
                 self.start = 0;
                 self.filled = have;
             }
+            let missing = need - have;
+            let wanted = missing.saturating_add(self.ahead);
+            let free = self.buffer.len() - self.filled;
+            let is_there = self.is_there(missing);
             // Doubled at most, so that what is asked for is believed only as it arrives.
-            let wanted = (need - have).saturating_add(self.ahead);
-            let room = self.filled + have.clamp(self.ahead, wanted);
-            let is_full = self.buffer.len() - self.filled < self.ahead / 2;
-            if self.buffer.len() < room && (is_full || self.buffer.len() < self.ahead) {
-                self.buffer.resize(room, 0);
+            let more = match is_there {
+                true => wanted,
+                false => have.clamp(self.ahead, wanted),
+            };
+            let is_small = self.buffer.len() < self.ahead || is_there && free < missing;
+            if free < more && (is_small || free < self.ahead / 2) {
+                self.grow(have + more);
                 self.ahead = MOST_AHEAD.min(self.ahead * 2);
             }
             let Some(space) = self.buffer.get_mut(self.filled..) else {
@@ -165,6 +193,28 @@ mod tests {
         assert_eq!(sizes.first(), Some(&FIRST_AHEAD));
         assert_eq!(sizes.iter().max(), Some(&MOST_AHEAD));
         assert!(sizes.len() < 16, "{sizes:?}");
+    }
+
+    #[test]
+    fn a_length_is_believed_where_the_file_has_it() {
+        let store = || Store::Spooled(Spool::Memory(Vec::new().into()));
+        let bytes = vec![7; 4 << 20];
+        for (length, need, held) in [
+            // Once, for what is asked for; doubled where that is not known to be there.
+            (4 << 20, 3 << 20, (3 << 20) + FIRST_AHEAD),
+            (0, 3 << 20, 6 << 20),
+            (4 << 20, usize::MAX, 8 << 20),
+        ] {
+            let stored = StoredBytes::new("t".to_owned(), store(), length);
+            let mut window = GrowingWindow::new(Box::new(&bytes[..]), &stored, 0);
+            let got = window.pull(0, need).unwrap().bytes.len();
+            assert!(got >= need.min(bytes.len()), "{got} of {need}");
+            assert!(
+                window.buffer.len() <= held,
+                "{} of {need}",
+                window.buffer.len()
+            );
+        }
     }
 
     #[test]

@@ -399,6 +399,8 @@ impl Stage for Learning<'_> {
             derived_samples: true,
             stacks: true,
             timeless_stacks: true,
+            events: true,
+            labels: true,
             checks_values: false,
             unused: false,
             amounts_only: false,

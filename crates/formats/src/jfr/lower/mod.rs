@@ -33,7 +33,7 @@ use self::chunk_pools::{ChunkPools, Types};
 use self::constants::{Constants, Into, ThreadRegistry};
 use self::context::ChunkLookahead;
 use self::plan::{CounterField, EventTypes, FieldRole, Plan};
-use self::profiles::{Profiles, ROWS};
+use self::profiles::{Profiles, ROWS, Rule};
 use super::frame::{ChunkCutter, ExtentSource, PieceSink, unsupported, unsupported_version};
 use super::header::{Header, RecordingExtent};
 use super::read::{note_of, settle_schema};
@@ -107,6 +107,9 @@ struct Lowering<'s> {
     whole: Option<Whole>,
     sampled_events: bool,
     amounts_only: bool,
+    /// Events are wanted, and labels and threads of samples.
+    wants_events: bool,
+    wants_labels: bool,
     /// The source of allocations of the recording; none when its only chunk decides.
     alloc: Option<AllocSource>,
     /// Whether threads of a state are on a processor, where the state says so.
@@ -147,6 +150,8 @@ impl<'s> Lowering<'s> {
             whole: None,
             sampled_events: asks.sampled_events,
             amounts_only: asks.amounts_only,
+            wants_events: asks.events,
+            wants_labels: asks.labels,
             alloc: None,
             on_cpu: HashMap::default(),
         }
@@ -226,7 +231,7 @@ impl<'s> Lowering<'s> {
         constants: &mut Constants<'c>,
         row: &mut EventRowParts,
     ) {
-        let with_attributes = self.sampled_events || plan.rule.is_none_or(|rule| !rule.is_whole());
+        let with_attributes = self.is_event(plan);
         row.length = None;
         row.track = None;
         row.owner = None;
@@ -295,6 +300,12 @@ impl<'s> Lowering<'s> {
         }
     }
 
+    /// Returns true if what the plan is for is wanted as an event, whether it is a sample or not.
+    fn is_event(&self, plan: &Plan) -> bool {
+        let is_more = plan.rule.is_none_or(|rule| !rule.is_whole());
+        self.wants_events && (self.sampled_events || is_more)
+    }
+
     fn into(&mut self) -> Into<'_> {
         Into {
             tables: &mut self.tables,
@@ -361,8 +372,15 @@ impl<'s> Lowering<'s> {
             limits: &limits,
             texts: None,
         };
-        if self.amounts_only && outline.reached == bytes.len() {
-            walk.step_over_constants();
+        if outline.reached == bytes.len() {
+            if self.amounts_only {
+                walk.step_over_constants();
+            }
+            if !self.wants_events {
+                let is_sample = |name| Rule::of(name).is_some_and(|rule| self.context.admits(rule));
+                let types = schema.types.iter();
+                walk.step_over(types.map(|found| !is_sample(&found.name)).collect());
+            }
         }
         self.events(walk, &place, end, &mut constants)?;
         if constants.dangling > 0 {
@@ -416,13 +434,14 @@ impl<'s> Lowering<'s> {
             let context = &self.context;
             let admits = |rule| context.admits(rule);
             let (tables, event_types) = (&mut self.tables, &mut self.event_types);
-            let amounts_only = self.amounts_only;
+            let (amounts_only, is_bare) =
+                (self.amounts_only, !self.wants_events && !self.wants_labels);
             let plan = plans.get(type_index, || {
                 let plan = Plan::new(schema, type_index, tables, event_types, &admits);
-                if amounts_only {
-                    plan.of_amounts()
-                } else {
-                    plan
+                match (amounts_only, is_bare) {
+                    (true, _) => plan.of_amounts(false),
+                    (_, true) => plan.of_amounts(true),
+                    _ => plan,
                 }
             });
             row.time = place.header.start_time_ns;
@@ -431,7 +450,7 @@ impl<'s> Lowering<'s> {
             if let Some(rule) = rule {
                 self.sample(rule, plan, fields, &cells, constants, &mut row)?;
             }
-            if self.sampled_events || rule.is_none_or(|rule| !rule.is_whole()) {
+            if self.is_event(plan) {
                 self.events.push(&EventRow {
                     event_type: plan.event_type,
                     track: row.track,

@@ -136,11 +136,13 @@ impl Plan {
         }
     }
 
-    /// Keeps what the amounts of samples depend on: lengths, and the state of a thread.
-    pub(super) fn of_amounts(mut self) -> Self {
+    /// Keeps what the amounts of samples depend on: lengths, and the state of a thread; and their stacks if they are
+    /// wanted.
+    pub(super) fn of_amounts(mut self, stacks: bool) -> Self {
         for (at, role) in self.roles.iter_mut().enumerate() {
             *role = match *role {
                 FieldRole::Start | FieldRole::Duration(_) => *role,
+                FieldRole::Stack(_) if stacks => *role,
                 FieldRole::Attribute { key, .. } if self.amounts.state == Some(at) => {
                     FieldRole::Attribute {
                         key,
