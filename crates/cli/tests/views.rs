@@ -186,11 +186,11 @@ fn agree(path: &str, folder: &Path) -> bool {
 #[test]
 fn totals_agree_where_a_page_leaves_out_the_narrowest_frames() {
     let folder = tempfile::tempdir().expect("a folder");
-    for (format, bytes) in [("zorka-c", 16_000_000), ("pprof", 2_500_000)] {
+    for (format, written) in [
+        ("chrome", calls_of_many_functions(270_000)),
+        ("pprof", program::sample("pprof", 7, 2_500_000)),
+    ] {
         let path = folder.path().join(format);
-        let mut written = Vec::new();
-        let sample = traceloom_samples::by_name(format).expect("a generator");
-        sample(7, bytes, &mut |piece| written.extend_from_slice(piece));
         std::fs::write(&path, written).expect("a file");
         let path = path.to_string_lossy();
         assert!(agree(&path, folder.path()));
@@ -210,6 +210,24 @@ fn totals_agree_where_a_page_leaves_out_the_narrowest_frames() {
         let picture = std::fs::read_to_string(&picture).expect("a picture");
         assert!(picture.contains(">more than ") && picture.contains("narrower frame"));
     }
+}
+
+/// A Chrome trace of calls of one function, which call so many others, each once.
+fn calls_of_many_functions(count: u64) -> Vec<u8> {
+    const EACH: u64 = 1_000;
+    let event = |name: &str, start: u64, length: u64| {
+        let times = format!("\"ts\":{start},\"dur\":{length}");
+        format!("{{\"ph\":\"X\",\"pid\":1,\"tid\":1,{times},\"name\":\"{name}\"}}")
+    };
+    let mut events = Vec::new();
+    for number in 0..count {
+        let start = number * 300;
+        if number % EACH == 0 {
+            events.push(event("main", start, EACH * 300));
+        }
+        events.push(event(&format!("f{number}"), start, 1 + number % 270));
+    }
+    format!("[{}]", events.join(",\n")).into_bytes()
 }
 
 /// The root of a flame graph as JSON, which is deeper than serde_json follows.

@@ -36,7 +36,10 @@ const SCRIPT: &str = include_str!("../../assets/svg.js");
 pub fn svg(tree: &CallTree, picture: &Picture<'_>) -> String {
     let inner = WIDTH - 2.0 * MARGIN;
     let layout = Layout::widest(tree, LEAST / inner, MOST);
-    let rows = layout.depth.min(ROWS);
+    let narrow = NarrowFrames::all(tree, &layout);
+    let deepest = narrow.iter().map(|frames| frames.depth + 1).max();
+    let depth = layout.depth.max(deepest.unwrap_or(0));
+    let rows = depth.min(ROWS);
     let kinds = match picture.changes {
         Some(_) => WorkKinds::default(),
         None => WorkKinds::of(tree, picture.categories),
@@ -45,7 +48,7 @@ pub fn svg(tree: &CallTree, picture: &Picture<'_>) -> String {
     let top = TOP + legend.iter().map(|entry| entry.row + 1).max().unwrap_or(0) * LEGEND_ROW;
     let height = top + (rows + 1) * ROW + 30;
     let mut out = String::with_capacity(layout.places.len() * 220 + 16_384);
-    head(&mut out, tree, picture, height, layout.depth > rows);
+    head(&mut out, tree, picture, height, depth > rows);
     kinds_legend(&mut out, &kinds, &legend);
 
     let frames = FrameDrawing {
@@ -60,7 +63,9 @@ pub fn svg(tree: &CallTree, picture: &Picture<'_>) -> String {
     for place in &layout.places {
         frames.draw(&mut out, place);
     }
-    narrower(&mut out, tree, &layout, rows, |depth| frames.y(depth));
+    for narrow in narrow.iter().filter(|narrow| narrow.depth < rows) {
+        narrow.draw(&mut out, tree, frames.y(narrow.depth + 1));
+    }
     out.push_str("</g>\n</svg>\n");
     out
 }
@@ -177,93 +182,112 @@ fn forms(name: &str, picture: &Picture<'_>) -> Vec<String> {
     forms
 }
 
-/// Draws, right of the callees that are wide enough, one box for the others of each caller.
-fn narrower(out: &mut String, tree: &CallTree, layout: &Layout, rows: u32, y: impl Fn(u32) -> u32) {
-    let inner = WIDTH - 2.0 * MARGIN;
-    // Of each drawn caller, and of all: where the next callee begins, callees that have no place, and their total.
-    let mut rest: HashMap<Option<u32>, (f64, u64, i64)> = HashMap::new();
-    rest.insert(None, (0.0, 0, 0));
-    let drawn: HashSet<u32> = layout.places.iter().map(|place| place.node).collect();
-    for place in &layout.places {
-        rest.insert(Some(place.node), (place.x, 0, 0));
-    }
-    for place in &layout.places {
-        let parent = tree
-            .nodes
-            .get(place.node as usize)
-            .and_then(|node| node.parent);
-        if let Some(end) = rest.get_mut(&parent) {
-            end.0 = end.0.max(place.x + place.width);
-        }
-    }
-    for (number, node) in (0_u32..).zip(&tree.nodes) {
-        if node.total > 0
-            && !drawn.contains(&number)
-            && let Some(left) = rest.get_mut(&node.parent)
-        {
-            left.1 += 1;
-            left.2 = left.2.saturating_add(node.total);
-        }
-    }
-    // Of a thinned tree: what callers came to in nodes that are not there.
-    let mut more: HashMap<Option<u32>, i64> = HashMap::new();
-    if !tree.rest.is_empty() {
+/// The callees of one caller that are too narrow to be drawn, right of the others.
+struct NarrowFrames {
+    depth: u32,
+    x: f64,
+    width: f64,
+    /// How many there are; `more` where a thinned tree lacks some.
+    count: u64,
+    more: bool,
+    total: i64,
+}
+
+impl NarrowFrames {
+    /// Finds those that are wide enough together, by their callers.
+    fn all(tree: &CallTree, layout: &Layout) -> Vec<Self> {
+        let inner = WIDTH - 2.0 * MARGIN;
+        // Of each drawn caller, and of all: where the next callee begins, callees that have no place, and their total.
+        let mut rest: HashMap<Option<u32>, (f64, u64, i64)> = HashMap::new();
+        rest.insert(None, (0.0, 0, 0));
+        let drawn: HashSet<u32> = layout.places.iter().map(|place| place.node).collect();
         for place in &layout.places {
-            if let (Some(cut @ 1..), Some(left)) = (
-                missing_of(tree, place.node),
-                rest.get_mut(&Some(place.node)),
-            ) {
-                left.2 = left.2.saturating_add(cut);
-                more.insert(Some(place.node), cut);
+            rest.insert(Some(place.node), (place.x, 0, 0));
+        }
+        for place in &layout.places {
+            let parent = tree
+                .nodes
+                .get(place.node as usize)
+                .and_then(|node| node.parent);
+            if let Some(end) = rest.get_mut(&parent) {
+                end.0 = end.0.max(place.x + place.width);
             }
         }
-    }
-    let widths: HashMap<u32, f64> = layout
-        .places
-        .iter()
-        .map(|place| (place.node, place.width))
-        .collect();
-    let mut boxes: Vec<_> = rest
-        .into_iter()
-        .filter(|(_, (_, _, total))| *total > 0)
-        .collect();
-    boxes.sort_by_key(|&(parent, _)| parent);
-    for (parent, (x, count, total)) in boxes {
-        let caller = parent.and_then(|parent| tree.nodes.get(parent as usize));
-        let depth = caller.map_or(0, |node| node.depth + 1);
-        let whole = caller.map_or(tree.total, |node| node.total);
-        let room_of = parent
-            .and_then(|parent| widths.get(&parent))
-            .copied()
-            .unwrap_or(1.0);
-        #[expect(clippy::cast_precision_loss, reason = "a place on a screen")]
-        let width = total as f64 / whole.max(1) as f64 * room_of * inner;
-        if depth + 1 > rows || width < 1.0 {
-            continue;
+        for (number, node) in (0_u32..).zip(&tree.nodes) {
+            if node.total > 0
+                && !drawn.contains(&number)
+                && let Some(left) = rest.get_mut(&node.parent)
+            {
+                left.1 += 1;
+                left.2 = left.2.saturating_add(node.total);
+            }
         }
-        let frames = if count == 1 { "frame" } else { "frames" };
-        let told = match (count, more.contains_key(&parent)) {
+        // Of a thinned tree: what callers came to in nodes that are not there.
+        let mut more: HashSet<Option<u32>> = HashSet::new();
+        if !tree.rest.is_empty() {
+            for place in &layout.places {
+                if let (Some(cut @ 1..), Some(left)) = (
+                    missing_of(tree, place.node),
+                    rest.get_mut(&Some(place.node)),
+                ) {
+                    left.2 = left.2.saturating_add(cut);
+                    more.insert(Some(place.node));
+                }
+            }
+        }
+        let widths: HashMap<u32, f64> = layout
+            .places
+            .iter()
+            .map(|place| (place.node, place.width))
+            .collect();
+        let mut boxes: Vec<_> = rest
+            .into_iter()
+            .filter(|(_, (_, _, total))| *total > 0)
+            .collect();
+        boxes.sort_by_key(|&(parent, _)| parent);
+        let boxes = boxes.into_iter().map(|(parent, (x, count, total))| {
+            let caller = parent.and_then(|parent| tree.nodes.get(parent as usize));
+            let whole = caller.map_or(tree.total, |node| node.total);
+            let room_of = parent
+                .and_then(|parent| widths.get(&parent))
+                .copied()
+                .unwrap_or(1.0);
+            #[expect(clippy::cast_precision_loss, reason = "a place on a screen")]
+            let width = total as f64 / whole.max(1) as f64 * room_of * inner;
+            Self {
+                depth: caller.map_or(0, |node| node.depth + 1),
+                x: MARGIN + x * inner,
+                width,
+                count,
+                more: more.contains(&parent),
+                total,
+            }
+        });
+        boxes.filter(|found| found.width >= 1.0).collect()
+    }
+
+    fn draw(&self, out: &mut String, tree: &CallTree, y: u32) {
+        let frames = if self.count == 1 { "frame" } else { "frames" };
+        let told = match (self.count, self.more) {
             (0, _) => String::new(),
-            (_, true) => format!("more than {} ", grouped(count)),
-            (_, false) => format!("{} ", grouped(count)),
+            (_, true) => format!("more than {} ", grouped(self.count)),
+            (_, false) => format!("{} ", grouped(self.count)),
         };
         let text = format!(
             "{told}narrower {frames}, {}",
-            amount(&tree.measure.unit, total)
+            amount(&tree.measure.unit, self.total)
         );
-        let y = y(depth + 1);
-        let x = MARGIN + x * inner;
         let _ = write!(
             out,
             "<g class=\"rest\" data-n=\"0\"><title>{text}</title><rect class=\"all\" x=\""
         );
-        fixed(out, x);
+        fixed(out, self.x);
         let _ = write!(out, "\" y=\"{y}\" width=\"");
-        fixed(out, width);
+        fixed(out, self.width);
         out.push_str("\" height=\"16\" rx=\"2\"/>");
-        if room(width) >= text.chars().count() {
+        if room(self.width) >= text.chars().count() {
             out.push_str("<text x=\"");
-            fixed(out, x + 3.0);
+            fixed(out, self.x + 3.0);
             let _ = write!(out, "\" y=\"{}\">{text}</text>", y + 12);
         }
         out.push_str("</g>\n");

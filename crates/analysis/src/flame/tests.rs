@@ -217,39 +217,38 @@ fn pictures_are_coloured_by_kinds_of_work_with_the_colours_of_pages() {
 
 #[test]
 fn narrow_frames_are_counted_where_they_would_be() {
-    let mut lines = String::new();
-    let mut tree = CallTree::empty(Measure::wall());
     let base = tree_of_one();
     let node = base.nodes[0];
-    let wide = 1_000_000;
     let narrow = 5_000_u32;
-    tree.total = wide + i64::from(narrow) * 40;
-    tree.symbols = vec![Symbol::named("a")];
-    tree.nodes = vec![Node {
-        total: tree.total,
-        own: 0,
-        end: narrow + 2,
-        ..node
-    }];
-    let child = |at, total| Node {
-        total,
-        own: total,
-        parent: Some(0),
-        depth: 1,
-        end: at + 1,
-        ..node
-    };
-    tree.nodes.push(child(1, wide));
-    tree.nodes.extend((0..narrow).map(|at| child(at + 2, 40)));
-    let svg = svg(&tree, &Picture::default());
-    for line in svg.lines().filter(|line| line.contains("class=\"rest\"")) {
-        lines.push_str(line);
+    // Beside a callee that is drawn, and where no other is.
+    for wide in [Some(1_000_000), None] {
+        let mut tree = CallTree::empty(Measure::wall());
+        tree.total = wide.unwrap_or(0) + i64::from(narrow) * 40;
+        tree.symbols = vec![Symbol::named("a")];
+        tree.nodes = vec![Node {
+            total: tree.total,
+            own: 0,
+            ..node
+        }];
+        let totals = wide.into_iter().chain((0..narrow).map(|_| 40));
+        tree.nodes.extend((1..).zip(totals).map(|(at, total)| Node {
+            total,
+            own: total,
+            parent: Some(0),
+            depth: 1,
+            end: at + 1,
+            ..node
+        }));
+        tree.nodes[0].end = u32::try_from(tree.nodes.len()).unwrap();
+        let svg = svg(&tree, &Picture::default());
+        let rest = svg.lines().filter(|line| line.contains("class=\"rest\""));
+        let lines: String = rest.collect();
+        assert!(
+            lines.contains("<title>5,000 narrower frames, 200 µs</title>"),
+            "{lines}"
+        );
+        assert!(svg.matches("<g data-n").count() < 4_100);
     }
-    assert!(
-        lines.contains("<title>5,000 narrower frames, 200 µs</title>"),
-        "{lines}"
-    );
-    assert!(svg.matches("<g data-n").count() < 4_100);
 }
 
 #[test]
