@@ -114,6 +114,27 @@ test("callers and callees come to the function's total", () => {
   assert.deepEqual(callees, [{ symbol: 1, value: 35 }]);
 });
 
+test("what a page has no node of counts with its function", () => {
+  const rest = { symbol: column([1]), own: column([15]), total: column([15]), count: column([3]) };
+  const all = held();
+  const model = new FlameModel({ ...all, more: column([15, 0, 0, 0, 0]), rest, total: all.total + 15 });
+  const { total, own, calls, callers, unknown } = model.sandwich(1);
+  assert.deepEqual([total, own, calls, unknown], [70, 65, 7, [15, 0]]);
+  assert.deepEqual(callers, [{ symbol: 0, value: 55 }]);
+  assert.equal(model.find("walk"), "matched: 70 60.87 %, self 65 56.52 % · 1 function, 2 frames");
+  // Of two that call each other only the self times add up.
+  assert.equal(model.find("walk|sql"), "matched: at least 105 91.30 %, self 105 91.30 % · 2 functions, 4 frames");
+  assert.equal(model.inNoFrame, 15);
+  assert.equal(
+    model.kinds().reduce((sum, [, own]) => sum + own, model.inNoFrame),
+    115,
+  );
+  assert.equal(model.cutWords(), "");
+  model.seen.inverted = true;
+  model.reshape();
+  assert.ok(model.cutWords().startsWith("15 of the narrowest frames are not drawn here."));
+});
+
 test("a graph asks for what a window shows of a path, and narrow siblings come together", () => {
   const model = new FlameModel(held());
   const asked = (path: number[], least: number, window: [number, number] = [0, 1]) =>

@@ -33,7 +33,11 @@ export class Legend {
 
   private kinds(): Node[] {
     const { model } = this.graph;
-    return model.kinds().map(([kind, own]) => this.kind(kind, own));
+    const kinds: Node[] = model.kinds().map(([kind, own]) => this.kind(kind, own));
+    const none = model.inNoFrame;
+    // Kinds of work go by callers, which are not known of what has no frame.
+    if (none) kinds.push(named("span", `in no frame ${model.amount(none)} · ${model.share(none)}`, "about-scale"));
+    return kinds;
   }
 
   private kind(kind: number, own: number): HTMLButtonElement {

@@ -6,6 +6,7 @@ import type { NodeSource } from "../shared/source";
 import { changed, signed, step } from "./change";
 import { type Course, moment, type Range } from "./course";
 import { type Data, type Held, read } from "./data";
+import { type Narrowest, narrowestOf } from "./narrowest";
 import { HeldNodes } from "./nodes";
 import { threadTree } from "./threads";
 import { type Cuts, cutTree, held as heldTree, Inverted, merged, type Tree } from "./tree";
@@ -56,6 +57,17 @@ export interface Flow {
   value: number;
 }
 
+/** A function with what called it and what it called. */
+export interface Sandwich {
+  total: number;
+  own: number;
+  calls: number;
+  callers: Flow[];
+  callees: Flow[];
+  /** What it came to in nodes that are not there: for callers, and in callees, that nobody knows. */
+  unknown: [callers: number, callees: number];
+}
+
 const escaped = (name: string) => name.replace(/[%;]/g, (c) => (c === "%" ? "%25" : "%3B"));
 const unescaped = (name: string) => name.replace(/%25|%3B/g, (code) => (code === "%25" ? "%" : ";"));
 
@@ -87,6 +99,8 @@ export class FlameModel {
   /** The range and thread that an address asks for where nodes have no times: they hold again elsewhere. */
   private kept: { w: string | null; th: string | null } = NOT_KEPT;
   private asked: { of: Tree; source: NodeSource } | null = null;
+  /** What functions came to in nodes that the page has not, because they were the narrowest. */
+  private readonly narrowest: ReadonlyMap<number, Narrowest>;
 
   /** `methods` has the same value by functions. */
   constructor(held: Held, methods: Held = held) {
@@ -94,6 +108,7 @@ export class FlameModel {
     this.data = this.methods ? { ...read(held), course: this.methods.course } : read(held, methods);
     const of = this.methods ?? this.data;
     this.all = this.held = this.tree = heldTree(of);
+    this.narrowest = narrowestOf(held);
     const kinds = [...this.ownByKind(this.all)].sort((a, b) => b[1] - a[1]);
     this.order = kinds.map(([kind]) => kind);
     this.kindsOf = { tree: this.all, sums: kinds };
@@ -353,8 +368,17 @@ export class FlameModel {
         skip = held.end[node];
       }
     }
+    let least = "";
+    hits.forEach((hit, symbol) => {
+      const more = hit ? this.narrowestOf(symbol) : undefined;
+      if (!more) return;
+      self += more.own;
+      // Of several it is not known which of these lie in each other.
+      if (functions === 1) total += more.total;
+      else if (more.total) least = "at least ";
+    });
     const both = (value: number) => `${this.amount(value)} ${this.share(value)}`;
-    const sums = data.held.merge === "sum" ? `${both(total)}, self ${both(self)} · ` : "";
+    const sums = data.held.merge === "sum" ? `${least}${both(Math.max(total, self))}, self ${both(self)} · ` : "";
     return `matched: ${sums}${counted(functions, "function")}, ${counted(frames, "frame")}`;
   }
 
@@ -367,6 +391,17 @@ export class FlameModel {
       if (hits[tree.symbol[node]]) return node;
     }
     return -1;
+  }
+
+  /** What a function came to in nodes that are not there; of a part of the tree that is not known. */
+  narrowestOf(symbol: number): Narrowest | undefined {
+    return this.held === this.all ? this.narrowest.get(symbol) : undefined;
+  }
+
+  /** What is in no frame by itself, because those were the narrowest. */
+  get inNoFrame(): number {
+    if (this.held !== this.all || this.data.held.merge !== "sum") return 0;
+    return Array.from(this.narrowest.values()).reduce((sum, { own }) => sum + own, 0);
   }
 
   /** What each kind of work came to by itself. */
@@ -421,12 +456,14 @@ export class FlameModel {
       parts.push(`hidden: ${said.join(", ")}`);
     }
     if (cuts.collapsed) parts.push("recursion collapsed");
+    if (this.inNoFrame && !this.tree.base)
+      parts.push(`${this.amount(this.inNoFrame)} of the narrowest frames are not drawn here`);
     const whole = range || thread >= 0 ? "what is left of time and threads" : "all";
     return parts.length ? `${parts.join("; ")}. Percentages are of ${whole}: ${this.amount(this.held.total)}.` : "";
   }
 
   /** Callers and callees of a function with what they came to, the largest first; recursion counts at its outermost call. */
-  sandwich(symbol: number): { total: number; own: number; calls: number; callers: Flow[]; callees: Flow[] } {
+  sandwich(symbol: number): Sandwich {
     const { held } = this;
     const callers = new Map<number, number>();
     const callees = new Map<number, number>();
@@ -449,7 +486,12 @@ export class FlameModel {
     }
     const sorted = (of: Map<number, number>) =>
       [...of].map(([symbol, value]) => ({ symbol, value })).sort((a, b) => b.value - a.value || a.symbol - b.symbol);
-    return { total, own, calls, callers: sorted(callers), callees: sorted(callees) };
+    const more = this.narrowestOf(symbol) ?? { own: 0, total: 0, count: 0 };
+    return {
+      ...{ total: total + more.total, own: own + more.own, calls: calls + more.count },
+      ...{ callers: sorted(callers), callees: sorted(callees) },
+      unknown: [more.total, Math.max(more.total - more.own, 0)],
+    };
   }
 
   /** The node that a key leads to from the selection; less than 0 for none. */

@@ -2,7 +2,6 @@
 import { counted, grouped } from "../shared/amount";
 import { button, cellBar, named, nameOf } from "../shared/dom";
 import { kindToken } from "../shared/kinds";
-import { numbers } from "../shared/numbers";
 import { exactly } from "../shared/search";
 import { changed } from "./change";
 import type { FlameModel, Flow } from "./model";
@@ -86,17 +85,13 @@ export function totals(model: FlameModel): Sums[] {
     row.count += calls;
     row.met = true;
   }
-  // Of a range, and of one function, what is in no node is not known.
-  const { rest } = data.held;
-  if (rest && held === model.all) {
-    const [own, total, count] = [rest.own, rest.total, rest.count].map(numbers);
-    for (const [at, s] of numbers(rest.symbol).entries()) {
-      const row = rows[s];
-      row.own += own[at];
-      row.sum += total[at];
-      row.count += count[at];
-      row.met = true;
-    }
+  for (const row of rows) {
+    const more = model.narrowestOf(row.s);
+    if (!more) continue;
+    row.own += more.own;
+    row.sum += more.total;
+    row.count += more.count;
+    row.met = true;
   }
   return rows.filter((row) => row.met && !group[row.s]);
 }
@@ -336,7 +331,7 @@ export class FlameTable {
     const heading = named("h2", data.forms(symbol)[0]);
     heading.title = data.names[symbol];
     heading.append(" ", named("span", `${said}, self ${model.amount(of.own)}, ${grouped(of.calls)} ${things}`));
-    const list = (title: string, flows: Flow[]) => {
+    const list = (title: string, flows: Flow[], unknown: number) => {
       const table = document.createElement("table");
       const line = table.createTHead().insertRow();
       line.append(named("th", title), named("th", "%"), named("th", counted(flows.length, "function"), "text"));
@@ -357,9 +352,15 @@ export class FlameTable {
           named("td", `${grouped(rest.length)} more ${rest.length === 1 ? "function" : "functions"}`, "text dim3"),
         );
       }
+      if (unknown > 0) {
+        const row = body.insertRow();
+        row.append(named("td", model.amount(unknown)), named("td", model.share(unknown)));
+        row.append(named("td", "in the narrowest frames, which are not held", "text dim3"));
+      }
       return table;
     };
-    place.replaceChildren(heading, list("called by", of.callers), list("calls", of.callees));
+    const [above, below] = of.unknown;
+    place.replaceChildren(heading, list("called by", of.callers, above), list("calls", of.callees, below));
   }
 
   /* The tree as a grid whose rows open: right opens, left closes or goes to the caller, Enter zooms the graph. */
@@ -386,7 +387,7 @@ export class FlameTable {
       row.ariaSetSize = String(all.length);
       row.ariaPosInSet = String(from + i + 1);
       // In a tree that grows a row may turn out to have no callers once it is opened.
-      const isLeaf = tree.end[child] === child + 1 && !model.waits(child);
+      const isLeaf = tree.end[child] === child + 1 && !model.waits(child) && !tree.cut?.[child];
       if (!isLeaf) row.ariaExpanded = "false";
       if (hits?.[s]) row.className = "found";
       const name = named("td", "", "text name");
@@ -404,7 +405,24 @@ export class FlameTable {
       return row;
     });
     if (all.length > from + MANY) rows.push(this.rowOfMore(node, from + MANY, all.length));
+    else if (node >= 0 && tree.cut?.[node]) rows.push(this.rowOfCut(node, tree.cut[node]));
     return rows;
+  }
+
+  /** What a frame came to in callees that are not there. */
+  private rowOfCut(node: number, sum: number): HTMLTableRowElement {
+    const { model } = this;
+    const row = document.createElement("tr");
+    const level = model.tree.depth[node] + 1;
+    row.role = "row";
+    row.tabIndex = -1;
+    row.ariaLevel = String(level + 1);
+    const name = named("td", "narrower frames, which are not held", "text dim3");
+    name.style.paddingLeft = `${10 + Math.min(level, 60) * 14}px`;
+    row.append(name, named("td", model.amount(sum)), named("td", model.share(sum)));
+    for (let at = 0; at < 3; at++) row.append(named("td"));
+    for (const cell of row.cells) cell.role = "gridcell";
+    return row;
   }
 
   private rowOfMore(node: number, from: number, all: number): HTMLTableRowElement {
