@@ -69,7 +69,7 @@ export function CallPane(props: {
   const database = databaseTime(spans);
   const scope = `capture=${encodeURIComponent(capture)}`;
   return (
-    <Pane label={say("call.pane")}>
+    <Pane label={say("call.pane")} close={props.close}>
       <section>
         <div class="row">
           <h2 class="title grow">{props.page ? <Link to={props.page}>{titleOf(call)}</Link> : titleOf(call)}</h2>

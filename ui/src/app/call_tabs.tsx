@@ -10,6 +10,7 @@ import { around, criticalPath, type FunctionSum, functions } from "./call_tree";
 import { Link, Said, useAnswer } from "./frame";
 import { Icon } from "./icons";
 import { say, show } from "./language";
+import { useEscape } from "./pane";
 import { exceptionsOf, kindColour, kindTitle, ownTimes } from "./spans";
 
 /** Rows of one table. */
@@ -140,6 +141,8 @@ function Flows(props: {
 
 /** Who calls the chosen function, and what it calls. */
 export function Around({ detail, name, address }: { detail: CallDetail; name: string; address: Address }): JSX.Element {
+  const close = () => go(address.here({ fn: "" }));
+  useEscape(close);
   const { callers, callees } = around(detail.spans, name);
   const sum = functions(detail.spans.filter((span) => span.function === name));
   const whole = callers.reduce((all, { total }) => all + total, 0);
@@ -149,12 +152,7 @@ export function Around({ detail, name, address }: { detail: CallDetail; name: st
         <h2 class="title grow">
           <Name name={name} />
         </h2>
-        <button
-          type="button"
-          class="btn icon"
-          aria-label={say("around.close")}
-          onClick={() => go(address.here({ fn: "" }))}
-        >
+        <button type="button" class="btn icon" aria-label={say("around.close")} onClick={close}>
           <Icon name="close" />
         </button>
       </div>
@@ -297,7 +295,12 @@ export function CriticalPath({ detail, address }: { detail: CallDetail; address:
       </thead>
       <tbody>
         {steps.slice(0, MOST).map(({ span, ns }) => (
-          <tr key={span.index} onClick={() => go(address.here({ fn: span.function }))}>
+          <tr
+            key={span.index}
+            tabIndex={0}
+            onClick={() => go(address.here({ fn: span.function }))}
+            onKeyDown={(event) => event.key === "Enter" && go(address.here({ fn: span.function }))}
+          >
             <td class="n dim">{offset(span.offset_ns)}</td>
             <td class="ell" style={{ paddingLeft: `${8 + Math.min(span.depth, 30) * 8}px` }}>
               <Name name={span.function} />

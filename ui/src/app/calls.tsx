@@ -1,6 +1,6 @@
 /* Calls: a list over all captures that the address chooses, where they lie in time, and what one of them did. */
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { amount, grouped } from "../shared/amount";
 import { type Address, go } from "./address";
 import { type Call, keyOf, type Overview, type Service } from "./api";
@@ -313,15 +313,6 @@ export function CallsPage({ address }: { address: Address }): JSX.Element {
     () => vocabulary(form.answer?.fields ?? [], held, services.answer?.rows ?? []),
     [form.answer, list?.count, services.answer],
   );
-  useEffect(() => {
-    const key = (event: KeyboardEvent) => {
-      const target = event.target as Element;
-      if (target.closest("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (event.key === "Escape" && address.of("sel")) go(address.with({ sel: "" }));
-    };
-    addEventListener("keydown", key);
-    return () => removeEventListener("keydown", key);
-  }, [address]);
   const choose = ({ from, to, least, most }: Chosen) => {
     const text = (ns: number) => (ns < 1e6 ? `${Math.round(ns / 1e3)}us` : `${Number((ns / 1e6).toPrecision(3))}ms`);
     const q = withDuration(address.of("q"), text(least), text(most));

@@ -136,13 +136,14 @@ function Details(props: { capture: Capture; address: Address; changed: () => voi
       .join(", ");
   const worst = (of: readonly Note[]) =>
     of.some(({ level }) => level === "damage") ? "bad" : of.some(({ level }) => level === "warn") ? "warn" : "";
+  const close = () => go(address.with({ part: "", at: "", as: "" }, "/captures"));
   const times = inside.flatMap(({ time }) => (time && time.origin === "unix" ? [time] : []));
   const covers = times.length > 0 && {
     from: Math.min(...times.map(({ start_ns }) => start_ns)),
     to: Math.max(...times.map(({ end_ns }) => end_ns)),
   };
   return (
-    <Pane label={say("captures.pane")} isBroad>
+    <Pane label={say("captures.pane")} isBroad close={close}>
       <section>
         <div class="row">
           <h2 class="title grow">
@@ -157,12 +158,7 @@ function Details(props: { capture: Capture; address: Address; changed: () => voi
           <a class="btn" href={`/api/v1/captures/${id}/original`} download={`${capture.id}.zip`}>
             <Icon name="download" /> {say("original")}
           </a>
-          <button
-            type="button"
-            class="btn icon"
-            aria-label={say("close")}
-            onClick={() => go(address.with({ part: "", at: "", as: "" }, "/captures"))}
-          >
+          <button type="button" class="btn icon" aria-label={say("close")} onClick={close}>
             <Icon name="close" />
           </button>
         </div>

@@ -86,6 +86,14 @@ const GOES: Readonly<Record<string, string>> = {
   s: "/settings",
 };
 
+/** Goes to the row after or before the one that has the focus; at first to the one that is chosen, else to the first. */
+function toRow(target: Element, step: 1 | -1): void {
+  const rows = [...document.querySelectorAll<HTMLElement>("main tr[tabindex]")];
+  const at = rows.findIndex((row) => row.contains(target));
+  const chosen = rows.find((row) => row.ariaSelected === "true") ?? rows[0];
+  (at < 0 ? chosen : rows[at + step])?.focus();
+}
+
 /** Keys that every page has. */
 function useKeys(open: (what: "" | "palette" | "keys") => void): void {
   useEffect(() => {
@@ -98,6 +106,7 @@ function useKeys(open: (what: "" | "palette" | "keys") => void): void {
         open("palette");
         return;
       }
+      if (event.defaultPrevented) return;
       // Fields take letters, parts of pages have keys of their own, and dialogs close by themselves.
       if (
         target.closest("input, select, textarea, dialog, [data-part]") ||
@@ -116,7 +125,7 @@ function useKeys(open: (what: "" | "palette" | "keys") => void): void {
         event.preventDefault();
         document.querySelector<HTMLInputElement>("input.q, .field input")?.focus();
       } else if (key === "e") document.querySelector<HTMLButtonElement>(".export button")?.click();
-      else if (key === "j" || key === "k") document.querySelector<HTMLElement>("main tr[tabindex]")?.focus();
+      else if (key === "j" || key === "k") toRow(target, key === "j" ? 1 : -1);
     };
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);

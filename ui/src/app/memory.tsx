@@ -529,7 +529,7 @@ export function MemoryPage({ address }: { address: Address }): JSX.Element {
           {counts[tab] === 0 && !asked.isAsking ? <p class="empty">{nothing[tab]}</p> : lists[tab]}
         </div>
         {panes[tab] && (
-          <Pane label={say("details")}>
+          <Pane label={say("details")} close={() => choose(-1)}>
             <p class="row shut">
               <span class="grow" />
               <button type="button" class="btn icon" onClick={() => choose(-1)} aria-label={say("close")}>

@@ -83,7 +83,12 @@ export function Singles({ address, captures }: { address: Address; captures: rea
         </thead>
         <tbody>
           {some.slice(0, ROWS).map((capture) => (
-            <tr key={capture.id} onClick={() => go(to(capture.id))}>
+            <tr
+              key={capture.id}
+              tabIndex={0}
+              onClick={() => go(to(capture.id))}
+              onKeyDown={(event) => event.key === "Enter" && go(to(capture.id))}
+            >
               <td>
                 <Link to={to(capture.id)}>
                   <span class="s">{nameOf(capture)}</span> <small class="dim3">{capture.id}</small>

@@ -60,6 +60,12 @@ await serve(async ({ cdt, origin, data }) => {
     }
     await accessible(page, 'Calls');
 
+    // Rows by keys.
+    for (const [key, at] of [['j', '0'], ['j', '1'], ['ArrowDown', '2'], ['k', '1']]) {
+      await page.keyboard.press(key);
+      assert.equal(await page.evaluate(() => document.activeElement.dataset.row), at, key);
+    }
+
     // That a call failed is seen beside the pane as well.
     const failed = page.locator('tr[data-row]', { hasText: 'failed' }).first();
     await failed.click();

@@ -56,6 +56,18 @@ await serve(async ({ cdt, origin, data }) => {
     await page.goto(`${origin}/captures`);
     await page.getByText(`${all.length} captures`).waitFor();
 
+    // Rows by keys, and Escape closes the pane.
+    const focused = () => page.evaluate(() => document.activeElement.rowIndex);
+    for (const [key, at] of [['j', 1], ['j', 2], ['k', 1], ['j', 2]]) {
+      await page.keyboard.press(key);
+      assert.equal(await focused(), at, key);
+    }
+    await page.keyboard.press('Enter');
+    await page.getByRole('complementary', { name: 'The capture' }).waitFor();
+    assert.equal(new URL(page.url()).pathname, `/captures/${all[1].id}`);
+    await page.keyboard.press('Escape');
+    await page.getByRole('complementary', { name: 'The capture' }).waitFor({ state: 'detached' });
+
     // What is found, by words and by protocol, is in the address.
     await page.getByPlaceholder('name, service, instance').fill('damaged');
     await page.getByText('1 capture', { exact: true }).waitFor();

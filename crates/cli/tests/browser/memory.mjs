@@ -26,6 +26,11 @@ await serve(async ({ origin, data }) => {
       // Samples tell of no release, and no collection has what lived before it.
       assert.ok(!heap.source.tracked && !heap.source.counted && heap.classes.every(({ freed, delta }) => !freed.count && !delta?.count));
       assert.deepEqual([...new Set(shown.map((row) => `${row[2]} ${row[5]}`))], ['– –']);
+      // j and k go along the rows.
+      for (const [key, at] of [['j', 0], ['j', 1], ['j', 2], ['k', 1]]) {
+        await page.keyboard.press(key);
+        assert.equal(await page.evaluate(() => [...document.querySelectorAll('tbody tr[tabindex]')].indexOf(document.activeElement)), at, key);
+      }
       await page.getByRole('button', { name: 'allocated' }).click();
       const most = heap.classes.reduce((a, b) => (b.allocated.count > a.allocated.count ? b : a));
       await page.waitForFunction((name) => document.querySelector('tbody tr[tabindex] td:last-child').textContent === name, most.class);
@@ -47,6 +52,9 @@ await serve(async ({ origin, data }) => {
       await pane.getByText(worst.owners[0].thread).first().waitFor();
       await pane.getByText(worst.stacks[0].frames[0]).first().waitFor();
       await accessible(page, 'a monitor');
+      // Escape closes what is open.
+      await page.keyboard.press('Escape');
+      await pane.waitFor({ state: 'detached' });
 
       // Collections, the last one first.
       await page.getByRole('tab', { name: 'GC' }).click();
