@@ -25,6 +25,14 @@ const PAGES = [
   ["/captures", "page.captures", []],
 ] as const;
 
+/** The address of a page, with what of the one that is shown goes on. */
+function pageFrom(address: Address, page: string, kept: readonly string[]): string {
+  const [path, query] = page.split("?");
+  const next = new Address(path!, new URLSearchParams(query));
+  for (const name of kept) for (const value of address.query.getAll(name)) next.query.append(name, value);
+  return next.with({});
+}
+
 /** A link within the app. */
 export function Link(props: {
   /** Where to; of what depends on what a part remembers just then, how to find it. */
@@ -117,7 +125,7 @@ function useKeys(open: (what: "" | "palette" | "keys") => void): void {
         return;
       const to = isGoing ? GOES[key] : undefined;
       isGoing = !isGoing && key === "g";
-      if (to) go(to);
+      if (to) go(pageFrom(Address.now(), to, PAGES.find(([page]) => page === to)?.[2] ?? []));
       else if (key === "?") open("keys");
       else if (key === "t") turnTheme();
       else if (key === "z") turnZone();
@@ -140,12 +148,6 @@ export function Top({ address }: { address: Address }): JSX.Element {
     const at = address.page.startsWith("/call/") ? "/calls" : address.page.replace(/^\/captures\/.*/, "/captures");
     return at === path && (!view || address.of("view") === view);
   };
-  const to = (page: string, kept: readonly string[]) => {
-    const [path, query] = page.split("?");
-    const next = new Address(path!, new URLSearchParams(query));
-    for (const name of kept) for (const value of address.query.getAll(name)) next.query.append(name, value);
-    return next.with({});
-  };
   const [open, setOpen] = useState<"" | "palette" | "keys">("");
   useKeys(setOpen);
   useEffect(() => remember(address.of("q")), [address]);
@@ -162,7 +164,7 @@ export function Top({ address }: { address: Address }): JSX.Element {
       </Link>
       <nav ref={nav} class="nav" aria-label={say("top.pages")}>
         {PAGES.map(([page, name, kept]) => (
-          <Link key={page} to={to(page, kept)} current={here(page)}>
+          <Link key={page} to={pageFrom(address, page, kept)} current={here(page)}>
             {say(name)}
           </Link>
         ))}

@@ -143,6 +143,14 @@ await serve(async ({ cdt, origin, data }) => {
     await page.locator('body').press('g');
     await page.keyboard.press('a');
     await page.waitForURL(`${origin}/captures`);
+    // What is chosen goes along by keys as well.
+    await page.goto(`${origin}/calls?svc=shop&from=2026-03-14T00%3A00%3A00Z`);
+    for (const [key, path] of [['p', '/profiles'], ['m', '/memory'], ['c', '/calls']]) {
+      await page.locator('body').press('g');
+      await page.keyboard.press(key);
+      await page.waitForURL(`${origin}${path}?svc=shop&from=2026-03-14T00%3A00%3A00Z`);
+    }
+    await page.goto(`${origin}/captures`);
     const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
     await page.locator('body').press('t');
     const dark = await theme();
