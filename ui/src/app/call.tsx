@@ -4,7 +4,17 @@ import { useMemo, useState } from "preact/hooks";
 import { amount, grouped, percent } from "../shared/amount";
 import { copy } from "../shared/dom";
 import { type Address, go } from "./address";
-import { type Call, type CallDetail, callQuestion, EVERY, keyOf, type Problem, placeOf, type Span } from "./api";
+import {
+  type Call,
+  type CallDetail,
+  type Capture,
+  callQuestion,
+  EVERY,
+  keyOf,
+  type Problem,
+  placeOf,
+  type Span,
+} from "./api";
 import { columnOf, counterText, titleOf, valueText } from "./call_columns";
 import { Name, Recorded } from "./call_pane";
 
@@ -17,6 +27,7 @@ import { Icicle } from "./icicle";
 import { Icon } from "./icons";
 import { say } from "./language";
 import { SCOPE, scopeOf } from "./scope";
+import { keyOfService } from "./services";
 import { databaseTime, kindColour, kindOf, kindTitle, ownTimes } from "./spans";
 import { Tracks } from "./timeline";
 import { exact, moment } from "./times";
@@ -248,7 +259,14 @@ function ThreadView({ detail, capture }: { detail: CallDetail; capture: string }
   };
   const [problem, setProblem] = useState<Problem>();
   const question = new URLSearchParams(range);
+  // Profiles come as captures of their own: those of the same service are meant.
+  const captures = useAnswer<Capture>("captures").answer?.rows ?? [];
+  const sender = captures.find(({ id, service }) => id === capture && service);
   const own = new URLSearchParams(range);
+  if (sender) {
+    own.delete("capture");
+    own.set("svc", keyOfService(sender, captures));
+  }
   if (detail.thread) own.set("q", `thread = '${detail.thread.replaceAll("'", "")}'`);
   return (
     <>

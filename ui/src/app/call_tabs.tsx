@@ -17,7 +17,7 @@ import { exceptionsOf, kindColour, kindTitle, ownTimes } from "./spans";
 const MOST = 500;
 
 /** How far into the call a moment is. */
-export const offset = (ns: number): string => `+${amount("ns", ns)}`;
+export const offset = (ns: number): string => (ns ? `+${amount("ns", ns)}` : "+0");
 
 /** Own time by kinds of work, and the functions of each. */
 export function Hotspots(props: { detail: CallDetail; words: string; address: Address }): JSX.Element {

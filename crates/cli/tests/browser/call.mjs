@@ -282,7 +282,9 @@ await serve(async ({ cdt, origin, data }) => {
     // The profiles of its time and its thread are what `top` says of both.
     await page.getByRole('link', { name: 'Profiles of that time and thread' }).click();
     await page.waitForURL(/\/profiles\?/);
-    const { from, to, q } = Object.fromEntries(new URL(page.url()).searchParams);
+    // Whatever its service sent then counts, profiles that come by themselves as well.
+    const { from, to, q, svc, capture } = Object.fromEntries(new URL(page.url()).searchParams);
+    assert.deepEqual([svc, capture], ['shop', undefined]);
     assert.equal(q, `thread = '${failed.thread}'`);
     const meant = [`--since=${from}`, `--until=${to}`, `--filter=${q}`, `${data}#${failed.capture.id}`];
     const tables = json('top', '--json', '--wide', ...meant);
