@@ -6,7 +6,7 @@ import { cells, heat } from "../src/app/cells";
 import { type Column, ordered } from "../src/app/order";
 import { isOfServices, keyOfService, serviceKeys } from "../src/app/services";
 import { newest } from "../src/app/stretch";
-import { apart, told } from "../src/app/told";
+import { apart, told, withoutDrawing } from "../src/app/told";
 import { sums, telling } from "../src/app/values";
 
 const capture = (id: string, service: string, instance: string, opened_ns: number): Capture =>
@@ -106,6 +106,12 @@ test("messages of the command reach pages without the folders of its machine", (
     text: "3 damage and 1 warn notes",
     to: "/captures?doubtful=1",
   });
+  assert.equal(
+    withoutDrawing("nothing from 1 to 2; - is not written: there is nothing to draw"),
+    "nothing from 1 to 2",
+  );
+  assert.equal(withoutDrawing("- is not written: there is nothing to draw"), "");
+  assert.equal(withoutDrawing("no capture is of nobody"), undefined);
   assert.deepEqual(told("/srv/data: 2 calls are cut off"), { text: "2 calls are cut off" });
   assert.deepEqual(told("the filter takes none of 3 calls: /orders"), {
     text: "the filter takes none of 3 calls: /orders",

@@ -288,10 +288,25 @@ impl RecordingReader<'_> {
         Ok(is_told.then_some((profiles, range)))
     }
 
-    /// Says how many samples lie in no stretch of time.
+    /// Returns true of a recording of several captures.
+    fn is_one_of_many(&self) -> bool {
+        let path = self.input.path();
+        let named = path.rsplit_once('#').map(|(_, ids)| ids);
+        self.input.is_of_captures() && named.is_none_or(|ids| ids.contains(','))
+    }
+
+    /// Says how many samples lie in no stretch of time; of several captures, that there are some.
     fn say_timeless(&self, window: Window<'_>, notes: &mut Notes) {
         if let Some(note) = window.finish() {
-            message!("{}: {} {}", self.input.path(), note.count, note.text);
+            match self.is_one_of_many() {
+                true => {
+                    self.plan
+                        .common
+                        .asked
+                        .say_once(format!("{}: {}", self.input.path(), note.text))
+                }
+                false => message!("{}: {} {}", self.input.path(), note.count, note.text),
+            }
             notes.push_placed(note);
         }
     }
@@ -359,6 +374,16 @@ impl RecordingReader<'_> {
         let style = Style::new(self.plan.common)?;
         let shown = |ns: i64| style.when(unix, ns);
         let border = |ns: Option<i64>, open: &str| ns.map_or(open.to_owned(), shown);
+        if self.is_one_of_many() {
+            // A line for each would be as many as the collector has captures.
+            self.plan.common.asked.say_once(format!(
+                "{}: some captures have nothing from {} to {}",
+                self.input.path(),
+                border(range.since, "the start"),
+                border(range.until, "the end"),
+            ));
+            return Ok(());
+        }
         let reach = times.map(|(start, end)| format!("{} to {}", shown(start), shown(end)));
         self.plan.common.asked.say_once(format!(
             "{}: nothing from {} to {}; it reaches from {}",

@@ -431,6 +431,11 @@ fn services_of_one_name_are_told_apart_by_their_namespaces() {
     assert_eq!(read("svc=eu/stock") * 3, all);
     assert_eq!(read("svc=asia/stock") * 3, all * 2);
     assert_eq!(read("svc=asia/stock&svc=eu/stock"), all);
+    // That captures have nothing in a stretch of time is said once, not of each.
+    let (later, _) = answer(&address, "/api/v1/objects?to=2020-01-01T00:00:00Z");
+    let messages = later["messages"].as_array().expect("messages");
+    let told = |message: &&Value| message.to_string().contains("have nothing from");
+    assert_eq!(messages.iter().filter(told).count(), 1, "{messages:?}");
     // What has neither a namespace nor a name.
     let drawn = |services: &str| rows(&address, &format!("/api/v1/functions?{services}")).len();
     let unnamed = rows(&address, "/api/v1/functions?svc=/");

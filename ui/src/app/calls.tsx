@@ -320,6 +320,7 @@ export function CallsPage({ address }: { address: Address }): JSX.Element {
     go(address.with({ q, from: moment(from), to: moment(to), sel: "" }));
   };
   const found = () => {
+    if (asked?.problem) return "";
     if (isAsking && !list?.pages.length) return say("reading");
     if (overview) return say("calls.found", { calls: overview.calls, time: amount("ns", overview.total_ns) });
     return say(list?.next === null ? "calls.found.some" : "calls.found.more", { calls: rows.count });

@@ -9,7 +9,7 @@ import { say } from "./language";
 import { Keys, Palette, remember } from "./palette";
 import { usePartial } from "./partial";
 import { isLocalTime, switchZone } from "./times";
-import { told } from "./told";
+import { told, withoutDrawing } from "./told";
 
 /** What of the address goes on from page to page. */
 const SHARED = ["svc", "capture", "version", "q", "from", "to", "budget"] as const;
@@ -253,6 +253,20 @@ export function useRead<A>(question: string | undefined): Asked<A> {
 /** Asks for rows. */
 export const useAnswer = <R,>(question: string | undefined): Asked<Answer<R>> => useRead<Answer<R>>(question);
 
+/** Why there is no answer; that there is nothing to draw is none that is wrong. */
+function Refused({ text }: { text: string }): JSX.Element {
+  const why = withoutDrawing(text);
+  return why === undefined ? (
+    <p class="note bad">
+      <b>{say("refused")}</b> {text}
+    </p>
+  ) : (
+    <p class="note plain">
+      <b>{say("part.none")}</b> {why}
+    </p>
+  );
+}
+
 /** What is wrong, or was said, a line each. */
 export function Said({
   problem,
@@ -263,11 +277,7 @@ export function Said({
 }): JSX.Element {
   return (
     <div aria-live="polite">
-      {problem && (
-        <p class="note bad">
-          <b>{say("refused")}</b> {told(problem.message).text}
-        </p>
-      )}
+      {problem && <Refused text={told(problem.message).text} />}
       {(messages ?? []).map((message) => {
         const { text, to } = told(message);
         return (

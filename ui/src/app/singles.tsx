@@ -103,6 +103,12 @@ export function Singles({ address, captures }: { address: Address; captures: rea
           ))}
         </tbody>
       </table>
+      {!some.length && (
+        <p class="empty">
+          <b>{say("captures.unmatched")}</b>{" "}
+          <Link to={address.with({ svc: "", capture: "", version: "", from: "", to: "" })}>{say("captures.all")}</Link>
+        </p>
+      )}
       {some.length > ROWS && <p class="empty dim">{say("singles.more", { profiles: some.length - ROWS })}</p>}
     </div>
   );

@@ -37,3 +37,9 @@ export function apart(about: string): { about: string; messages: string[] } {
     messages: parts.filter(isNotes).flatMap((part) => part.split(/(?<=lists them); /)),
   };
 }
+
+/** Why the command drew nothing, if there was nothing to draw. */
+export function withoutDrawing(text: string): string | undefined {
+  const end = /(?:^|; )- is not written: there is nothing to draw$/.exec(text);
+  return end ? text.slice(0, end.index) : undefined;
+}

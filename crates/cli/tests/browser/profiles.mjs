@@ -173,6 +173,19 @@ await serve(async ({ cdt, origin, data }) => {
     await equal(page, json('top', '--json', `${data}#1-2`)[0]);
   }, { origin });
 
+  // Where nothing lies in a stretch of time, that is no fault; and a report that there is not says why.
+  await browse(async (page) => {
+    await page.goto(`${origin}/profiles?to=2020-01-01T00:00:00Z`);
+    await page.locator('.note', { hasText: 'There is nothing to draw.' }).waitFor();
+    assert.equal(await page.locator('.note.bad').count(), 0);
+    await page.goto(`${origin}/draw?view=report&svc=nobody`);
+    await page.locator('.note.bad', { hasText: 'no capture is of nobody' }).waitFor();
+    assert.equal(await page.frameLocator('iframe').locator('body').textContent(), '');
+    await visit(page, '/profiles?view=single&svc=nobody');
+    await page.getByRole('link', { name: 'Show all' }).click();
+    await page.getByText('3 captures').waitFor();
+  }, { origin, asked: [404, 422] });
+
   // A filter that cannot be read says so, and dark has the same.
   await browse(async (page) => {
     await page.goto(`${origin}/profiles?q=duration%20%3E`);
