@@ -370,6 +370,8 @@ fn each(
                 false => 0,
             };
             let is_all = selection.is_empty() && flags.by.is_none();
+            // Steps come to functions faster than they are decoded.
+            let is_flat = is_summed && is_all && !flags.durations;
             let has_paths = most > 0 && !is_summed && is_all && pushes_paths(document);
             let builder_of = |values: Vec<String>, paths: bool| {
                 TreeBuilder::new(TreeOptions {
@@ -400,7 +402,7 @@ fn each(
             }
             let mut notes = if let Some(lower) = lower.as_mut().filter(|_| !is_apart) {
                 lower(&input, recording, Some(&mut first))?
-            } else if selection.is_empty() && has_spans(document) {
+            } else if selection.is_empty() && has_spans(document) && !is_flat {
                 piped_halves(&mut first, &mut second, |sink| {
                     recording.lower_sampled(is_plain, sink)
                 })?
