@@ -2,7 +2,6 @@
 
 mod archive;
 mod job;
-mod pages;
 mod reading;
 mod target;
 

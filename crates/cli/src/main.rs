@@ -61,6 +61,7 @@ mod rewrite;
 mod rules;
 mod select;
 mod slice;
+mod small_pages;
 mod streams;
 mod style;
 mod table;

@@ -10,6 +10,7 @@ use traceloom_model::printable;
 
 use crate::args::{COMMANDS, Common};
 use crate::outcome::incomplete;
+use crate::small_pages;
 use crate::streams::stderr_is_terminal;
 use crate::usage::{Usage, nearest};
 
@@ -25,6 +26,7 @@ pub(crate) fn open(path: &str, common: &Common) -> anyhow::Result<Input> {
             None => anyhow::Error::new(error),
         }
     })?;
+    small_pages::ask_for(&input);
     for error in input.unread().iter().filter(|_| !common.again) {
         incomplete(&format!("{error}; the rest of {path} is read without it"));
     }

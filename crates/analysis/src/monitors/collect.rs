@@ -160,7 +160,10 @@ pub struct MonitorTable {
     kinds: Vec<Option<Option<WaitKind>>>,
     tells: HashMap<AttrKeyId, LabelMeaning, RandomState>,
     held: Option<EventBatch>,
-    objects: HashMap<ObjectId, MonitorVersion, RandomState>,
+    /// Objects for which somebody may wait, by their ids: most producers count them up.
+    objects: Vec<(ObjectId, Option<ClassId>)>,
+    /// Those whose ids come in no order, or were given out again.
+    others: HashMap<ObjectId, MonitorVersion, RandomState>,
     /// Versions that objects of the held batch's time were replaced by.
     earlier: Vec<(ObjectId, MonitorVersion)>,
     threads: HashMap<ObjectId, TrackId, RandomState>,
@@ -408,13 +411,46 @@ impl MonitorTable {
     }
 
     fn version(&self, object: ObjectId, at: Timestamp) -> Option<MonitorVersion> {
-        let known = *self.objects.get(&object)?;
+        let known = self.known(object)?;
         if known.since <= at {
             return Some(known);
         }
         let mut earlier = self.earlier.iter().rev();
         let found = earlier.find(|(of, version)| *of == object && version.since <= at);
         Some(found.map_or(known, |&(_, version)| version))
+    }
+
+    /// Returns what an id stands for now.
+    fn known(&self, object: ObjectId) -> Option<MonitorVersion> {
+        if let Some(&known) = self.others.get(&object) {
+            return Some(known);
+        }
+        if self.is_next(object) {
+            return None;
+        }
+        let found = self.objects.binary_search_by_key(&object, |&(id, _)| id);
+        let &(_, class) = self.objects.get(found.ok()?)?;
+        Some(MonitorVersion {
+            since: Timestamp::MIN,
+            generation: 0,
+            class,
+        })
+    }
+
+    /// Returns true if an id is above all those that were counted up.
+    fn is_next(&self, object: ObjectId) -> bool {
+        self.objects.last().is_none_or(|&(last, _)| last < object)
+    }
+
+    /// An id stands for an object from now on.
+    fn learn(&mut self, object: ObjectId, version: MonitorVersion) {
+        let is_more =
+            self.is_next(object) && version.generation == 0 && !self.others.contains_key(&object);
+        if is_more {
+            self.objects.push((object, version.class));
+        } else {
+            self.others.insert(object, version);
+        }
     }
 
     /// Takes from other events which objects are threads.
@@ -499,16 +535,15 @@ impl Sink for MonitorTable {
                 generation: row.generation,
                 class: row.class,
             };
-            if self.objects.len() >= self.options.most_objects
-                && !self.objects.contains_key(&row.id)
-            {
+            let before = self.known(row.id);
+            let held = self.objects.len() + self.others.len();
+            if before.is_none() && held >= self.options.most_objects {
                 continue;
             }
-            if let Some(before) = self.objects.insert(row.id, version)
-                && self.held.is_some()
-            {
+            if let Some(before) = before.filter(|_| self.held.is_some()) {
                 self.earlier.push((row.id, before));
             }
+            self.learn(row.id, version);
         }
         self.release();
         Flow::Continue(())

@@ -10,9 +10,9 @@ use traceloom_input::Input;
 use traceloom_input::save::{Save, Stdout};
 use traceloom_model::{Clock, Concat, Feature, Flow, Level, Note, Notes};
 
+use super::JobFlags;
 use super::archive::{NoOutput, SpooledFolder};
 use super::reading::{RecordingFeed, RowCounts};
-use super::{JobFlags, pages};
 use crate::Outcome;
 use crate::args::Common;
 use crate::columnar;
@@ -112,7 +112,6 @@ impl Job<'_> {
         {
             return Ok(done);
         }
-        pages::fit(inputs);
         let Pick { time, methods, .. } = self.pick;
         let plan = ReadPlan::new(time, methods.rules()?, self.common, (1..).zip(inputs))?;
         let recordings = inputs

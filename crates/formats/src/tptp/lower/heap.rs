@@ -11,11 +11,48 @@ use super::names::DefinitionIds;
 use crate::tptp::call::{either, key};
 use crate::tptp::message::Message;
 
-/// Object ids by lifetime, dumps by id, root kinds by name.
+/// How often the ids of objects were given out. Agents count them up: those take eight bytes each.
+#[derive(Debug, Default)]
+struct Generations {
+    ascending: Vec<u64>,
+    /// The generation of ids that came in no order, or again.
+    others: HashMap<u64, u32, RandomState>,
+}
+
+impl Generations {
+    fn len(&self) -> usize {
+        self.ascending.len() + self.others.len()
+    }
+
+    /// Returns the generation that an id is in.
+    fn of(&self, id: u64) -> Option<u32> {
+        if let Some(&known) = self.others.get(&id) {
+            return Some(known);
+        }
+        match self.is_next(id) {
+            true => None,
+            false => self.ascending.binary_search(&id).ok().map(|_| 0),
+        }
+    }
+
+    /// Returns true if an id is above all those that were counted up.
+    fn is_next(&self, id: u64) -> bool {
+        self.ascending.last().is_none_or(|&last| last < id)
+    }
+
+    fn set(&mut self, id: u64, generation: u32) {
+        if generation == 0 && self.is_next(id) {
+            self.ascending.push(id);
+        } else {
+            self.others.insert(id, generation);
+        }
+    }
+}
+
+/// Objects by how often their ids were given out, dumps by id, root kinds by name.
 #[derive(Debug, Default)]
 pub(super) struct Heap {
-    /// The generation an id is in, and whether its object lives.
-    objects: HashMap<u64, (u32, bool), RandomState>,
+    objects: Generations,
     dumps: HashMap<u64, u32, RandomState>,
     n_dumps: u32,
     root_kinds: HashMap<String, u32>,
@@ -23,16 +60,6 @@ pub(super) struct Heap {
 }
 
 impl Heap {
-    pub fn free(&mut self, message: &Message<'_>) {
-        let id = either(
-            message.number("objIdRef"),
-            message.number("transientObjIdRef"),
-        );
-        if let Some(object) = self.objects.get_mut(&id) {
-            object.1 = false;
-        }
-    }
-
     pub fn dump(&mut self, message: &Message<'_>) {
         self.dumps
             .insert(message.number("heapDumpId"), self.n_dumps);
@@ -63,26 +90,17 @@ impl Lowering<'_> {
                 truncated: false,
             })
         });
-        let room = self.heap.objects.len() < self.limit_table;
-        let generation = match self.heap.objects.get_mut(&id) {
-            Some((generation, lives)) => {
-                *generation = generation.saturating_add(1);
-                *lives = true;
-                *generation
-            }
-            None => {
-                if room {
-                    self.heap.objects.insert(id, (0, true));
-                } else if !std::mem::replace(&mut self.heap.crowded, true) {
-                    self.limit(
-                        "limit_table",
-                        offset,
-                        "too many objects: ids given out again are taken for the same",
-                    )?;
-                }
-                0
-            }
-        };
+        let known = self.heap.objects.of(id);
+        let generation = known.map_or(0, |known| known.saturating_add(1));
+        if known.is_some() || self.heap.objects.len() < self.limit_table {
+            self.heap.objects.set(id, generation);
+        } else if !std::mem::replace(&mut self.heap.crowded, true) {
+            self.limit(
+                "limit_table",
+                offset,
+                "too many objects: ids given out again are taken for the same",
+            )?;
+        }
         let class = self.names.class_of(&mut self.tables, class);
         self.batches.objects.rows.push(ObjectRow {
             id: ObjectId(id),
@@ -108,9 +126,9 @@ impl Lowering<'_> {
             self.heap.root_kinds.insert(kind, number);
         }
         let class = message.number("classIdRef");
-        if class != 0 && !self.heap.objects.contains_key(&id) {
+        if class != 0 && self.heap.objects.of(id).is_none() {
             let class = self.names.class_of(&mut self.tables, class);
-            self.heap.objects.insert(id, (0, true));
+            self.heap.objects.set(id, 0);
             self.batches.objects.rows.push(ObjectRow {
                 id: ObjectId(id),
                 generation: 0,

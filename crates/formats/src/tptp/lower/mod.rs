@@ -218,10 +218,6 @@ impl<'s> Lowering<'s> {
             }
             1012 => self.names.method(&mut self.tables, message),
             1014 => self.alloc(message, offset)?,
-            1024 => {
-                self.heap.free(message);
-                self.plain_event(message);
-            }
             1023 => self.gc_start(message),
             1027 => self.gc_finish(message),
             1032..=1035 => self.monitor(message, offset)?,
