@@ -63,7 +63,13 @@ pub fn lower(
         Clock::Unknown(Some(names.tables.string("heph trace")))
     };
     sink.begin(Order::Finish, clock);
-    let calls_only = sink.asks().wants == Wants::Calls;
+    let asks = sink.asks();
+    let calls_only = asks.wants == Wants::Calls;
+    // That there are spans is said by the first ones, wherever they lie.
+    let most = match asks.amounts_only {
+        true => BATCH,
+        false => options.limits.size(Limit::OpenSpans),
+    };
     for (part, (runs, shift)) in surveys.into_iter().enumerate() {
         let mut lowering = Lowering {
             out: PassOutput {
@@ -81,7 +87,7 @@ pub fn lower(
             runs: 0,
             events: 0,
             shift,
-            most: options.limits.size(Limit::OpenSpans),
+            most,
             recover: !options.as_recorded,
         };
         let mut pass = Pass {
