@@ -13,8 +13,8 @@ use traceloom_analysis::{Functions, TreeBuilder, TreeOptions, TreeSource};
 use traceloom_formats::LowerOptions;
 use traceloom_input::{Input, OpenOptions};
 use traceloom_model::{
-    Asks, Clock, Definitions, Flow, Note, Order, SampleBatch, Sink, SpanBatch, StepBatch, StringId,
-    Wants,
+    Asks, Clock, Definitions, Flow, Note, Order, PathBatch, SampleBatch, Sink, SpanBatch,
+    StepBatch, StringId, Wants,
 };
 
 /// Returns the total of `top` or `tree` over calls, 0 where there are none.
@@ -469,19 +469,17 @@ fn rows_are_as_many_as_asked_for_in_every_output() {
     assert_eq!(groups.len(), 2);
 }
 
-/// Asks for rows of all spans in place of steps, and counts what comes.
-struct Spans {
+/// Asks for other things than a tree does, and counts those that only a reader with a short way brings.
+struct Asked {
     builder: TreeBuilder,
-    wants: Wants,
+    asks: fn(Asks) -> Asks,
     steps: usize,
+    paths: usize,
 }
 
-impl Sink for Spans {
+impl Sink for Asked {
     fn asks(&self) -> Asks {
-        Asks {
-            wants: self.wants,
-            ..self.builder.asks()
-        }
+        (self.asks)(self.builder.asks())
     }
 
     fn begin(&mut self, order: Order, clock: Clock) {
@@ -505,6 +503,11 @@ impl Sink for Spans {
         self.builder.samples(batch)
     }
 
+    fn paths(&mut self, batch: PathBatch) -> Flow {
+        self.paths += batch.len();
+        self.builder.paths(batch)
+    }
+
     fn forget(&mut self, strings: &[StringId]) {
         self.builder.forget(strings);
     }
@@ -514,13 +517,20 @@ impl Sink for Spans {
     }
 }
 
-/// Returns what the calls of an input come to: name, own, total, count and partial calls of each function; and how many
-/// steps came.
-fn called(path: &str, wants: Wants, functions: bool) -> (Vec<(String, i64, i64, u64, u64)>, usize) {
+/// A function's name, own value, total, count and partial calls; the last of a measure is what all of it comes to.
+type SummedRow = (String, i64, i64, u64, u64);
+
+/// Returns what the calls or samples of an input come to, and how many steps and paths came.
+fn summed(
+    path: &str,
+    asks: fn(Asks) -> Asks,
+    functions: bool,
+    source: TreeSource,
+) -> (Vec<SummedRow>, [usize; 2]) {
     let mut all = Vec::new();
-    let mut steps = 0;
+    let mut came = [0, 0];
     let Ok(input) = Input::open(path, &OpenOptions::default()) else {
-        return (all, steps);
+        return (all, came);
     };
     for document in input.documents() {
         if document
@@ -529,18 +539,20 @@ fn called(path: &str, wants: Wants, functions: bool) -> (Vec<(String, i64, i64, 
         {
             continue;
         }
-        let mut sink = Spans {
-            builder: TreeBuilder::new(TreeOptions {
-                functions,
-                ..TreeOptions::default()
-            }),
-            wants,
+        let options = TreeOptions {
+            functions,
+            ..TreeOptions::default()
+        };
+        let mut sink = Asked {
+            builder: TreeBuilder::new(options),
+            asks,
             steps: 0,
+            paths: 0,
         };
         if traceloom_input::lower(&document, &LowerOptions::default(), &mut sink).is_err() {
             continue;
         }
-        steps += sink.steps;
+        came = [came[0] + sink.steps, came[1] + sink.paths];
         let of_all: Vec<Functions> = match functions {
             true => {
                 let [functions, _] = sink.builder.finish_functions();
@@ -551,28 +563,69 @@ fn called(path: &str, wants: Wants, functions: bool) -> (Vec<(String, i64, i64, 
                 trees.map(Functions::of).collect()
             }
         };
-        let of_calls = of_all
-            .iter()
-            .filter(|one| one.measure.source == TreeSource::Spans);
-        for one in of_calls {
+        for one in of_all.iter().filter(|one| one.measure.source == source) {
             all.extend(one.rows.iter().map(|row| {
-                let name = one
-                    .symbols
-                    .get(row.symbol)
-                    .map(|symbol| symbol.name.clone());
-                (
-                    name.unwrap_or_default(),
-                    row.own,
-                    row.total,
-                    row.count,
-                    row.partial,
-                )
+                let name = one.symbols.name(row.symbol).to_owned();
+                (name, row.own, row.total, row.count, row.partial)
             }));
-            all.push((String::new(), one.whole, one.total, one.entries, 0));
+            let whole = (one.measure.name.clone(), one.whole, one.total);
+            all.push((whole.0, whole.1, whole.2, one.entries, 0));
         }
     }
     all.sort();
-    (all, steps)
+    (all, came)
+}
+
+/// Returns every file below folders of the corpus, and the folders.
+fn corpus_paths(parts: &[&str]) -> Vec<String> {
+    let root = corpus::root().into_iter();
+    let folders = root.flat_map(|root| parts.iter().map(move |part| root.join(part)));
+    let paths = folders.flat_map(|folder| {
+        let files = corpus::files_below(&folder).into_iter();
+        let files: Vec<_> = files.map(|(name, _)| folder.join(name)).collect();
+        files.into_iter().chain([folder])
+    });
+    paths
+        .map(|path| path.to_string_lossy().into_owned())
+        .collect()
+}
+
+#[test]
+fn paths_say_what_stacks_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut paths = Vec::new();
+    for format in ["folded", "pprof"] {
+        let path = folder.path().join(format);
+        std::fs::write(&path, sample(format, 5, 300_000)).expect("a file");
+        paths.push(path.to_string_lossy().into_owned());
+    }
+    // A process and a thread, no stack, frames without a name, the same again, and columns of a comparison.
+    for (at, text) in [
+        "java-?/7;main-?/8;a;b 3\njava-?/7;main-?/8;a;c 4\na;b_[j];b_[k] 2\n 5\n;; 6\na;b_[j];b_[k] -1\na;a;b;a 9\n",
+        "a;b 1 2\na;c 3 0\na;b 1 2\n",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let path = folder.path().join(format!("{at}.folded"));
+        std::fs::write(&path, text).expect("a file");
+        paths.push(path.to_string_lossy().into_owned());
+    }
+    paths.extend(corpus_paths(&["datakit"]));
+    let (mut compared, mut all) = (0, 0);
+    for path in paths {
+        let with_stacks = |asks: Asks| Asks {
+            stacks: true,
+            ..asks
+        };
+        let (stacks, none) = summed(&path, with_stacks, true, TreeSource::Samples);
+        assert_eq!(none[1], 0, "{path}");
+        let (told, came) = summed(&path, |asks| asks, true, TreeSource::Samples);
+        assert_eq!(told, stacks, "{path}");
+        all += came[1];
+        compared += usize::from(came[1] > 0);
+    }
+    assert!(compared >= 4 && all > 100, "{compared} inputs, {all} paths");
 }
 
 #[test]
@@ -593,22 +646,19 @@ fn steps_say_what_spans_do() {
             paths.push(path.to_string_lossy().into_owned());
         }
     }
-    if let Some(root) = corpus::root() {
-        for part in ["cdt", "zorka"] {
-            let files = corpus::files_below(&root.join(part)).into_iter();
-            let files = files.map(|(name, _)| root.join(part).join(name));
-            paths.extend(files.map(|path| path.to_string_lossy().into_owned()));
-            paths.push(root.join(part).to_string_lossy().into_owned());
-        }
-    }
+    paths.extend(corpus_paths(&["cdt", "zorka"]));
     let (mut compared, mut steps) = (0, 0);
     for path in paths {
-        let (spans, none) = called(&path, Wants::Spans, false);
-        assert_eq!(none, 0, "{path}");
+        let rows = |asks: Asks| Asks {
+            wants: Wants::Spans,
+            ..asks
+        };
+        let (spans, none) = summed(&path, rows, false, TreeSource::Spans);
+        assert_eq!(none[0], 0, "{path}");
         for functions in [false, true] {
-            let (told, came) = called(&path, Wants::Steps { calls: false }, functions);
+            let (told, came) = summed(&path, |asks| asks, functions, TreeSource::Spans);
             assert_eq!(told, spans, "{path}, functions alone: {functions}");
-            steps += usize::from(came > 0);
+            steps += usize::from(came[0] > 0);
         }
         compared += usize::from(!spans.is_empty());
     }

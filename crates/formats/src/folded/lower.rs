@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use traceloom_model::bounds::subslice;
 use traceloom_model::{
-    Attribute, BATCH_ROWS, Clock, Flow, Frame, FrameId, Function, Limit, Limits, Order, PartId,
-    Profile, ProfileId, Resource, ResourceId, SampleBatch, SampleRow, Sink, Stack, StackId, Tables,
-    Track, TrackId, Unit, Value, ValueType,
+    Attribute, BATCH_ROWS, Clock, Flow, Frame, FrameId, Function, FunctionId, Limit, Limits, Order,
+    PartId, PathBatch, Profile, ProfileId, Resource, ResourceId, SampleBatch, SampleRow, Sink,
+    Spot, Stack, StackId, Tables, Track, TrackId, Unit, Value, ValueType,
 };
 
 use super::frame::{Owner, owner, parts};
@@ -30,6 +30,8 @@ pub fn lower(
 ) -> Result<(), Error> {
     sink.begin(Order::Nested, Clock::Unix);
     let mut stacks = StackTrie::new(&options.limits);
+    let asks = sink.asks();
+    stacks.writes_paths = !asks.stacks && !asks.labels;
     for part in 0..source.parts().len() {
         stacks.pair = is_comparison(source, part, options)?;
         let names: &[&str] = match stacks.pair {
@@ -46,7 +48,9 @@ pub fn lower(
             value_types,
             ..Profile::default()
         });
-        let mut batch = SampleBatch::new(profile, width);
+        let mut batch = LineBatch::new(profile, width);
+        // Of another profile they are told again.
+        stacks.told = 0;
         let id = PartId::nth(part);
         let place = |note| traceloom_model::Note { part: id, ..note };
         let mut pull = source.open(part, 0)?;
@@ -60,11 +64,11 @@ pub fn lower(
                 Err(note) => sink.note(place(note))?,
             }
             if batch.len() >= BATCH_ROWS {
-                flush(&mut stacks.model, &mut batch, profile, sink)?;
+                stacks.flush(&mut batch, sink)?;
             }
             Flow::Continue(())
         })?;
-        if !whole || flush(&mut stacks.model, &mut batch, profile, sink).is_break() {
+        if !whole || stacks.flush(&mut batch, sink).is_break() {
             break;
         }
     }
@@ -92,18 +96,27 @@ fn is_comparison(source: &dyn Source, part: usize, options: &LowerOptions) -> Re
     Ok(seen > 0 && seen == pairs)
 }
 
-fn flush(
-    model: &mut Tables,
-    batch: &mut SampleBatch,
+/// Samples on their way to the sink, with stacks of the table or with paths.
+struct LineBatch {
     profile: ProfileId,
-    sink: &mut dyn Sink,
-) -> Flow {
-    let full = std::mem::replace(batch, SampleBatch::new(profile, batch.width()));
-    sink.define(model.take_definitions())?;
-    if full.is_empty() {
-        return Flow::Continue(());
+    width: usize,
+    samples: SampleBatch,
+    paths: PathBatch,
+}
+
+impl LineBatch {
+    fn new(profile: ProfileId, width: usize) -> Self {
+        Self {
+            profile,
+            width,
+            samples: SampleBatch::new(profile, width),
+            paths: PathBatch::new(profile, width),
+        }
     }
-    sink.samples(full)
+
+    fn len(&self) -> usize {
+        self.samples.len() + self.paths.len()
+    }
 }
 
 /// The stacks met so far.
@@ -112,7 +125,12 @@ fn flush(
 /// its stacks are taken from there and only the rest is looked up.
 struct StackTrie {
     model: Tables,
+    /// Stacks are written out, and no table of them is wanted.
+    writes_paths: bool,
     frames: HashMap<Box<[u8]>, FrameId, RandomState>,
+    /// The functions of frames by their number, and how many of them were told.
+    functions: Vec<FunctionId>,
+    told: usize,
     stacks: HashMap<(Option<StackId>, FrameId), StackId, RandomState>,
     owners: HashMap<(OwnerId, Box<[u8]>), OwnerId, RandomState>,
     /// The stack of the line before, and what holds after each of its frames.
@@ -130,6 +148,8 @@ struct StackTrie {
 struct TrieDepth {
     /// Where the frame ends in the line.
     end: usize,
+    /// None for one that names the process or thread.
+    frame: Option<FrameId>,
     stack: Option<StackId>,
     owner: OwnerId,
 }
@@ -145,7 +165,10 @@ impl StackTrie {
     fn new(limits: &Limits) -> Self {
         Self {
             model: Tables::new(),
+            writes_paths: false,
             frames: HashMap::default(),
+            functions: Vec::new(),
+            told: 0,
             stacks: HashMap::default(),
             owners: HashMap::default(),
             before: Vec::new(),
@@ -160,7 +183,7 @@ impl StackTrie {
     fn line(
         &mut self,
         line: &Line<'_>,
-        batch: &mut SampleBatch,
+        batch: &mut LineBatch,
     ) -> Result<(), traceloom_model::Note> {
         if line.text.trim_ascii().is_empty() {
             return Ok(());
@@ -193,14 +216,21 @@ impl StackTrie {
             let text = "a stack has too many frames, the innermost are cut off";
             note = Some(damage("limit_depth", line.offset, text));
         }
-        batch.push(&SampleRow {
-            stack: found.stack,
-            values: values.get(..batch.width()).unwrap_or(&values),
-            time: None,
-            track: self.owner.track,
-            span: None,
-            labels: &[],
-        });
+        let values = values.get(..batch.width).unwrap_or(&values);
+        if self.writes_paths {
+            let frames = self.ends.iter().rev().filter_map(|place| place.frame);
+            batch.paths.extend_sites(frames.map(FrameId::raw));
+            batch.paths.push(values);
+        } else {
+            batch.samples.push(&SampleRow {
+                stack: found.stack,
+                values,
+                time: None,
+                track: self.owner.track,
+                span: None,
+                labels: &[],
+            });
+        }
         note.map_or(Ok(()), Err)
     }
 
@@ -227,16 +257,20 @@ impl StackTrie {
             let rest = subslice(text, at..);
             let len = memchr::memchr(b';', rest).unwrap_or(rest.len());
             let frame = rest.get(..len).unwrap_or(rest);
-            let leading = stack.is_none() && self.ends.len() < 2;
-            if !(leading && self.owned(frame)) {
-                if self.ends.len() >= self.depth || self.stacks.len() >= self.room {
+            let leading = self.ends.last().is_none_or(|last| last.frame.is_none());
+            let mut called = None;
+            if !(leading && self.ends.len() < 2 && self.owned(frame)) {
+                if self.ends.len() >= self.depth || self.is_full() {
                     limited = true;
                     break;
                 }
-                stack = Some(self.call(stack, frame));
+                let frame = self.frame(frame);
+                stack = self.call(stack, frame);
+                called = Some(frame);
             }
             self.ends.push(TrieDepth {
                 end: at + len,
+                frame: called,
                 stack,
                 owner: self.owner,
             });
@@ -247,36 +281,67 @@ impl StackTrie {
         ParsedStack { stack, limited }
     }
 
-    fn call(&mut self, caller: Option<StackId>, text: &[u8]) -> StackId {
-        let frame = match self.frames.get(text) {
-            Some(&frame) => frame,
-            None => {
-                let parts = parts(text);
-                let name = self.model.bytes(parts.name);
-                let file = parts.file.map(|file| self.model.bytes(file));
-                let function = self.model.function(Function {
-                    file,
-                    ..Function::named(name)
-                });
-                let frame = self.model.frame(Frame {
-                    function: Some(function),
-                    line: parts.line,
-                    kind: parts.kind,
-                    inlined: parts.inlined,
-                    ..Frame::default()
-                });
-                self.frames.insert(text.into(), frame);
-                frame
-            }
-        };
+    /// Returns true if there is no room for another stack, or another frame of paths.
+    fn is_full(&self) -> bool {
+        self.stacks.len().max(self.frames.len()) >= self.room
+    }
+
+    fn frame(&mut self, text: &[u8]) -> FrameId {
+        if let Some(&frame) = self.frames.get(text) {
+            return frame;
+        }
+        let parts = parts(text);
+        let name = self.model.bytes(parts.name);
+        let file = parts.file.map(|file| self.model.bytes(file));
+        let function = self.model.function(Function {
+            file,
+            ..Function::named(name)
+        });
+        let frame = self.model.frame(Frame {
+            function: Some(function),
+            line: parts.line,
+            kind: parts.kind,
+            inlined: parts.inlined,
+            ..Frame::default()
+        });
+        if frame.index() == self.functions.len() {
+            self.functions.push(function);
+        }
+        self.frames.insert(text.into(), frame);
+        frame
+    }
+
+    /// Returns the stack of a frame and its caller, where stacks are wanted.
+    fn call(&mut self, caller: Option<StackId>, frame: FrameId) -> Option<StackId> {
+        if self.writes_paths {
+            return None;
+        }
         let model = &mut self.model;
-        *self.stacks.entry((caller, frame)).or_insert_with(|| {
+        let stack = *self.stacks.entry((caller, frame)).or_insert_with(|| {
             model.stack(Stack {
                 parent: caller,
                 frame,
                 truncated: false,
             })
-        })
+        });
+        Some(stack)
+    }
+
+    fn flush(&mut self, batch: &mut LineBatch, sink: &mut dyn Sink) -> Flow {
+        let next = LineBatch::new(batch.profile, batch.width);
+        let mut full = std::mem::replace(batch, next);
+        sink.define(self.model.take_definitions())?;
+        if !full.paths.is_empty() {
+            for (site, &function) in (0..).zip(&self.functions).skip(self.told) {
+                full.paths.tell(site, [Spot::Function(function)]);
+            }
+            self.told = self.functions.len();
+            return sink.paths(full.paths);
+        }
+        match full.samples.is_empty() {
+            true => Flow::Continue(()),
+            false => sink.samples(full.samples),
+        }
     }
 
     /// Takes a leading frame that names the process or thread.
