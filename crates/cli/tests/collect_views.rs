@@ -400,6 +400,19 @@ fn between_dates_there_is_nothing_of_a_clock_that_has_none() {
         assert!(messages.contains("lie between no dates"), "{messages}");
     }
     let calls = |query: &str| rows(&address, &format!("/api/v1/calls?n=500&{query}")).len();
+    // All together, the picture above the list has the calls with dates, and the others are counted.
+    let [all, dated] = ["", "?capture=1-1"].map(|query| {
+        let path = format!("/api/v1/calls/overview{query}");
+        rows(&address, &path).remove(0)
+    });
+    for key in ["first_ns", "last_ns", "step_ns", "cells", "origin"] {
+        assert_eq!(all[key], dated[key], "{key}");
+    }
+    assert_eq!((&all["undated"], &dated["undated"]), (&1.into(), &0.into()));
+    assert_eq!(
+        all["calls"].as_u64(),
+        dated["calls"].as_u64().map(|n| n + 1)
+    );
     assert_eq!(calls(from), calls(&format!("{from}&capture=1-1")));
     assert_eq!(calls("capture=1-2"), 1);
     assert_eq!(calls(&format!("{from}&capture=1-2")), 0);

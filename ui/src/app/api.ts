@@ -92,6 +92,8 @@ export interface Overview {
   durations: { p50: number | null; p95: number | null; max: number | null };
   first_ns: number | null;
   last_ns: number | null;
+  /** Calls of clocks without dates, which the stretches leave out. */
+  undated: number;
   longer: { duration_ns: number; calls: number }[];
   step_ns: number;
   /** The start of a stretch, the least duration of a band, calls, failed calls. */

@@ -9,6 +9,7 @@ import { columnOf, columnsOf, OF_SERVICES, USUAL } from "./call_columns";
 import { type CallPages, useCallPages } from "./call_pages";
 import { CallPane } from "./call_pane";
 import { CallList } from "./call_table";
+import { isOffset } from "./clock";
 import { asksFailed, hasMostDuration, leastDuration, type Vocabulary, withDuration, withFailed } from "./filter";
 import { Link, Said, useAnswer, useRead } from "./frame";
 import { type Chosen, Heat } from "./heat";
@@ -410,7 +411,7 @@ export function CallsPage({ address }: { address: Address }): JSX.Element {
           {overview && overview.calls > 0 && (!few || dots.answer) && (
             <Heat
               overview={overview}
-              dots={few ? dots.answer?.rows : undefined}
+              dots={few ? dots.answer?.rows.filter(({ start }) => !overview.undated || !isOffset(start)) : undefined}
               isSelected={(call) => keyOf(call) === address.of("sel")}
               select={open}
               choose={choose}

@@ -217,6 +217,7 @@ export function Heat(props: {
           ))}
         </p>
       )}
+      {overview.undated > 0 && <p class="dim sm">{say("heat.undated", { calls: overview.undated })}</p>}
     </div>
   );
 }

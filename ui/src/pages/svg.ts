@@ -246,8 +246,10 @@ function find(text: string): void {
     sum += b - Math.max(a, end);
     end = b;
   }
+  // Boxes of narrow frames have no name, and may have more of them.
+  const least = frames.some(({ index, name }) => index > 0 && name === "") ? "at least " : "";
   by("matched").textContent = test
-    ? `matched ${(sum * 100).toFixed(2)} % · ${found.length} ${found.length === 1 ? "frame" : "frames"}`
+    ? `matched ${least}${(sum * 100).toFixed(2)} % · ${found.length} ${found.length === 1 ? "frame" : "frames"}`
     : "";
   by("search").textContent = test ? "search again" : "search";
   remember();

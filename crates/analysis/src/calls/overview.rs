@@ -44,6 +44,12 @@ pub struct CallsOverview {
     pub longer: [u64; 5],
     /// Times count from 1970; otherwise from a moment that nobody recorded.
     pub unix: bool,
+    /// Calls of clocks without dates that have no place among others that have some.
+    pub undated: u64,
+    /// The clock of the recording that is read has dates.
+    is_dated: bool,
+    /// The calls that are placed have dates.
+    has_dates: bool,
     /// Nanoseconds of a stretch, a power of two.
     step: i64,
     /// By stretch (start divided by the step) and duration ([`Self::band`]).
@@ -75,6 +81,9 @@ impl CallsOverview {
             starts: None,
             longer: [0; 5],
             unix: false,
+            undated: 0,
+            is_dated: false,
+            has_dates: false,
             step: 1,
             cells: BTreeMap::new(),
             stretches: std::collections::BTreeSet::new(),
@@ -119,6 +128,22 @@ impl CallsOverview {
         self.tables = Recording::default();
     }
 
+    /// Returns true if the call that was counted last has a place among those that are there; dates drive out what has none.
+    fn is_among(&mut self) -> bool {
+        if self.is_dated && !self.has_dates {
+            self.has_dates = true;
+            self.undated = self.calls - 1;
+            self.starts = None;
+            self.step = 1;
+            self.cells.clear();
+            self.stretches.clear();
+        }
+        let is_among = self.is_dated == self.has_dates;
+        self.undated += u64::from(!is_among);
+        self.unix = self.has_dates;
+        is_among
+    }
+
     fn place(&mut self, start: Timestamp, band: u32, failed: bool) {
         let stretch = start.div_euclid(self.step);
         let cell = self.cells.entry((stretch, band)).or_default();
@@ -160,7 +185,10 @@ impl Sink for CallsOverview {
     }
 
     fn begin(&mut self, order: Order, clock: Clock) {
-        self.unix |= clock == Clock::Unix;
+        self.is_dated = clock == Clock::Unix;
+        if self.calls == 0 {
+            self.unix |= self.is_dated;
+        }
         self.tables.begin(order, clock);
     }
 
@@ -189,9 +217,11 @@ impl Sink for CallsOverview {
             for (count, limit) in self.longer.iter_mut().zip(Self::LIMITS) {
                 *count += u64::from(duration >= limit);
             }
-            let (first, last) = self.starts.unwrap_or((row.start, row.start));
-            self.starts = Some((first.min(row.start), last.max(row.start)));
-            self.place(row.start, Self::band(duration), failed);
+            if self.is_among() {
+                let (first, last) = self.starts.unwrap_or((row.start, row.start));
+                self.starts = Some((first.min(row.start), last.max(row.start)));
+                self.place(row.start, Self::band(duration), failed);
+            }
         }
         Flow::Continue(())
     }
@@ -250,5 +280,23 @@ mod tests {
         // One far away makes stretches long, not many.
         overview.place(0, 4, false);
         assert!(overview.cells().count() <= MOST_STRETCHES);
+    }
+
+    #[test]
+    fn calls_without_dates_have_no_place_among_those_with_dates() {
+        let mut overview = CallsOverview::new(Selection::default());
+        let count = |overview: &mut CallsOverview, clock, n: u64| {
+            overview.begin(Order::None, clock);
+            let among = (0..n).filter(|_| {
+                overview.calls += 1;
+                overview.is_among()
+            });
+            among.count()
+        };
+        assert_eq!(count(&mut overview, Clock::Unknown(None), 3), 3);
+        assert_eq!((overview.undated, overview.unix), (0, false));
+        assert_eq!(count(&mut overview, Clock::Unix, 5), 5);
+        assert_eq!(count(&mut overview, Clock::Unknown(None), 2), 0);
+        assert_eq!((overview.undated, overview.unix), (5, true));
     }
 }

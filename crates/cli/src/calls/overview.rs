@@ -63,6 +63,9 @@ fn print(overview: &CallsOverview, style: &Style, out: &mut impl Write) -> anyho
     if let Some((first, last)) = overview.starts {
         let when = |ns| style.when(overview.unix, ns);
         said += &format!(", begun from {} to {}", when(first), when(last));
+        if overview.undated > 0 {
+            said += &format!(", {} without a date", count(overview.undated));
+        }
     }
     writeln!(out, "{}", style.dim(said))?;
     Ok(())
@@ -87,6 +90,7 @@ fn as_json(overview: &CallsOverview) -> Value {
         "durations": percentiles::as_json(Some(&overview.durations)),
         "first_ns": overview.starts.map(|(first, _)| first),
         "last_ns": overview.starts.map(|(_, last)| last),
+        "undated": overview.undated,
         "origin": if overview.unix { "unix" } else { "unknown" },
         "longer": longer.collect::<Vec<_>>(),
         "step_ns": overview.step(),

@@ -261,6 +261,7 @@ export const EN = {
   "heat.failed": ", {calls} failed",
   "heat.p95": "95th percentile {duration}",
   "heat.cell": "calls of a cell",
+  "heat.undated": "{calls|call has|calls have} no date, and no place in the picture.",
   "heat.more": "{calls} and more",
 
   // A call.

@@ -261,6 +261,7 @@ export const ZH: Table = {
   "heat.failed": "，{calls} 次失败",
   "heat.p95": "第 95 百分位 {duration}",
   "heat.cell": "每格调用数",
+  "heat.undated": "{calls} 次调用没有日期，不在图中。",
   "heat.more": "{calls} 及以上",
 
   // A call.
