@@ -4,7 +4,7 @@ use super::{Compared, Layout, Picture};
 use crate::calltree::{places_by, rest_of};
 use crate::colour::{self, COLOURS};
 use crate::diff::{Amounts, DiffRow, Per};
-use crate::hotspots::{Categories, own_code};
+use crate::hotspots::{Categories, TreeWork};
 use crate::page::{Object, glued};
 use crate::{CallTree, Node, NodeStretch, OverTime, Symbol, TopRow, TreeSource, finding};
 use traceloom_model::Merge;
@@ -226,15 +226,15 @@ fn functions(data: &mut Object<'_>, tree: &CallTree, picture: &Picture<'_>) {
     let own = picture.categories.is_none().then(Categories::default);
     if let Some(categories) = picture.categories.or(own.as_ref()) {
         data.texts("categories", categories.names().iter());
-        let own = own_code(tree, categories);
-        data.texts("own_packages", own.packages().iter());
-        let kind = |symbol: &Symbol| match categories.of(symbol.function()) {
+        let work = TreeWork::of(tree, categories);
+        data.texts("own_packages", work.own.packages().iter());
+        let kind = |(symbol, &category): (&Symbol, &Option<usize>)| match category {
             _ if symbol.group => OTHER,
             Some(category) => saturated_i64(category),
-            None if own.has(symbol) => OWN,
+            None if work.own.has(symbol) => OWN,
             None => OTHER,
         };
-        data.column("kinds", symbols().map(kind));
+        data.column("kinds", symbols().zip(&work.of_symbols).map(kind));
     }
 }
 

@@ -1,7 +1,7 @@
 //! What kinds of work are called and how they are coloured: the same as `ui/src/shared/kinds.ts`, held together by
 //! `ui/examples/kinds.json`.
 
-use super::{Categories, OwnCode, categories_of_nodes, own_code};
+use super::{Categories, OwnCode, TreeWork};
 use crate::colour::{SHADES, colour};
 use crate::{CallTree, Symbol};
 
@@ -72,10 +72,9 @@ pub(crate) fn unnamed(symbol: &Symbol, own: &OwnCode) -> (&'static str, &'static
 
 /// Returns the kind of work of each node of a tree.
 pub(crate) fn kinds_of_nodes<'c>(tree: &CallTree, categories: &'c Categories) -> Vec<WorkKind<'c>> {
-    let own = own_code(tree, categories);
-    let of_nodes = categories_of_nodes(tree, categories);
+    let work = TreeWork::of(tree, categories);
     let symbols = tree.symbols.iter();
-    let of_symbols: Vec<_> = symbols.map(|symbol| unnamed(symbol, &own)).collect();
+    let of_symbols: Vec<_> = symbols.map(|symbol| unnamed(symbol, &work.own)).collect();
     let kind = |(node, category): (&crate::Node, Option<usize>)| {
         let name = category.and_then(|category| categories.names().get(category));
         match name {
@@ -86,7 +85,11 @@ pub(crate) fn kinds_of_nodes<'c>(tree: &CallTree, categories: &'c Categories) ->
             }
         }
     };
-    tree.nodes.iter().zip(of_nodes).map(kind).collect()
+    tree.nodes
+        .iter()
+        .zip(work.of_nodes(tree))
+        .map(kind)
+        .collect()
 }
 
 #[cfg(test)]

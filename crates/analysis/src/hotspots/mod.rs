@@ -110,11 +110,15 @@ impl Categories {
                 *weight = weight.saturating_add(duration);
             }
         }
-        let weights = symbols.iter().map(|(_, symbol, weight)| (symbol, *weight));
-        let own_code = OwnCode::find(weights, self);
+        let of_names: Vec<Option<usize>> = symbols.iter().map(|(name, ..)| self.of(name)).collect();
+        let weights = symbols.iter().zip(&of_names);
+        let own_code = OwnCode::find(
+            weights.map(|((_, symbol, weight), &category)| (symbol, *weight, category)),
+        );
         let kinds: HashMap<&str, (Option<usize>, bool)> = symbols
             .iter()
-            .map(|(name, symbol, _)| (*name, (self.of(name), own_code.has(symbol))))
+            .zip(of_names)
+            .map(|((name, symbol, _), category)| (*name, (category, own_code.has(symbol))))
             .collect();
         let mut around: Vec<Option<usize>> = Vec::new();
         let work = spans.iter().map(|&(depth, function, _)| {
@@ -183,37 +187,56 @@ pub struct Hotspot {
     pub functions: Vec<(SymbolId, i64, u64)>,
 }
 
-/// Finds the packages of a tree that are the program's own.
-pub(crate) fn own_code(tree: &CallTree, categories: &Categories) -> OwnCode {
-    let mut weights = vec![0_u64; tree.symbols.len()];
-    for node in &tree.nodes {
-        if let Some(weight) = weights.get_mut(node.symbol.index()) {
-            *weight = weight.saturating_add(node.total.unsigned_abs());
-        }
-    }
-    for row in &tree.rest {
-        if let Some(weight) = weights.get_mut(row.symbol.index()) {
-            *weight = weight.saturating_add(row.total.unsigned_abs());
-        }
-    }
-    OwnCode::find(tree.symbols.iter().zip(weights), categories)
+/// What kinds of work the functions of a tree are.
+pub(crate) struct TreeWork {
+    /// Packages that are the program's own.
+    pub(crate) own: OwnCode,
+    /// The number of the category of each symbol.
+    pub(crate) of_symbols: Vec<Option<usize>>,
 }
 
-/// Returns the number of each node's category.
-pub(crate) fn categories_of_nodes(tree: &CallTree, categories: &Categories) -> Vec<Option<usize>> {
-    let own_code = own_code(tree, categories);
-    let of_symbol = |symbol: &Symbol| (categories.of(symbol.function()), own_code.has(symbol));
-    let by_symbol: Vec<(Option<usize>, bool)> = tree.symbols.iter().map(of_symbol).collect();
-    let mut of_nodes: Vec<Option<usize>> = Vec::with_capacity(tree.nodes.len());
-    for node in &tree.nodes {
-        let known = by_symbol.get(node.symbol.index()).copied();
-        let (own, is_own) = known.unwrap_or_default();
-        let caller = node
-            .parent
-            .and_then(|parent| *of_nodes.get(parent as usize)?);
-        of_nodes.push(own.or(caller.filter(|_| !is_own)));
+impl TreeWork {
+    pub(crate) fn of(tree: &CallTree, categories: &Categories) -> Self {
+        let mut weights = vec![0_u64; tree.symbols.len()];
+        for node in &tree.nodes {
+            if let Some(weight) = weights.get_mut(node.symbol.index()) {
+                *weight = weight.saturating_add(node.total.unsigned_abs());
+            }
+        }
+        for row in &tree.rest {
+            if let Some(weight) = weights.get_mut(row.symbol.index()) {
+                *weight = weight.saturating_add(row.total.unsigned_abs());
+            }
+        }
+        let symbols = tree.symbols.iter();
+        let of_symbols: Vec<_> = symbols
+            .map(|symbol| categories.of(symbol.function()))
+            .collect();
+        let functions = tree.symbols.iter().zip(weights).zip(&of_symbols);
+        Self {
+            own: OwnCode::find(
+                functions.map(|((symbol, weight), &category)| (symbol, weight, category)),
+            ),
+            of_symbols,
+        }
     }
-    of_nodes
+
+    /// Returns the number of each node's category: that of its function, else of its caller unless it is own code.
+    pub(crate) fn of_nodes(&self, tree: &CallTree) -> Vec<Option<usize>> {
+        let symbols = tree.symbols.iter();
+        let is_own: Vec<bool> = symbols.map(|symbol| self.own.has(symbol)).collect();
+        let mut of_nodes: Vec<Option<usize>> = Vec::with_capacity(tree.nodes.len());
+        for node in &tree.nodes {
+            let at = node.symbol.index();
+            let category = self.of_symbols.get(at).copied().flatten();
+            let caller = node
+                .parent
+                .and_then(|parent| *of_nodes.get(parent as usize)?);
+            let is_own = is_own.get(at).copied().unwrap_or_default();
+            of_nodes.push(category.or(caller.filter(|_| !is_own)));
+        }
+        of_nodes
+    }
 }
 
 /// Adds up own values by category, the largest first.
@@ -224,9 +247,9 @@ pub(crate) fn categories_of_nodes(tree: &CallTree, categories: &Categories) -> V
 #[must_use]
 pub fn hotspots(tree: &CallTree, categories: &Categories) -> Vec<Hotspot> {
     let none = categories.names.len();
-    let of_nodes = categories_of_nodes(tree, categories);
+    let work = TreeWork::of(tree, categories);
     let mut sums: std::collections::BTreeMap<(usize, SymbolId), (i64, u64)> = Default::default();
-    for (node, category) in tree.nodes.iter().zip(of_nodes) {
+    for (node, category) in tree.nodes.iter().zip(work.of_nodes(tree)) {
         let sum = sums.entry((category.unwrap_or(none), node.symbol));
         let sum = sum.or_default();
         sum.0 = sum.0.saturating_add(node.own);
@@ -234,7 +257,7 @@ pub fn hotspots(tree: &CallTree, categories: &Categories) -> Vec<Hotspot> {
     }
     // Who called what is not in the tree is not known.
     for row in &tree.rest {
-        let category = categories.of(tree.symbol(row.symbol).function());
+        let category = work.of_symbols.get(row.symbol.index()).copied().flatten();
         let sum = sums.entry((category.unwrap_or(none), row.symbol));
         let sum = sum.or_default();
         sum.0 = sum.0.saturating_add(row.own);

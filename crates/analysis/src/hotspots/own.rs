@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::Categories;
 use crate::Symbol;
 use crate::colour::package_of;
 
@@ -18,15 +17,14 @@ pub(crate) struct OwnCode {
 }
 
 impl OwnCode {
-    /// Finds the packages of functions, each with its weight.
+    /// Finds the packages of functions, each with its weight and category.
     pub(crate) fn find<'s>(
-        functions: impl Iterator<Item = (&'s Symbol, u64)>,
-        categories: &Categories,
+        functions: impl Iterator<Item = (&'s Symbol, u64, Option<usize>)>,
     ) -> Self {
         let mut weights: HashMap<&str, u64, RandomState> = HashMap::default();
         let mut all = 0_u64;
-        for (symbol, weight) in functions {
-            if symbol.group || categories.of(symbol.function()).is_some() {
+        for (symbol, weight, category) in functions {
+            if symbol.group || category.is_some() {
                 continue;
             }
             let Some(package) = package_of(symbol) else {

@@ -9,7 +9,7 @@ use traceloom_model::Timestamp;
 
 use super::{Report, SlowCall};
 use crate::Symbol;
-use crate::hotspots::{own_code, token, unnamed};
+use crate::hotspots::{TreeWork, token, unnamed};
 use crate::timeline::{Row, RowKind, Timeline, Track};
 
 /// Columns of time, and levels from the call on; deeper ones are not drawn.
@@ -35,7 +35,7 @@ struct Spans<'r> {
 impl<'r> Courses<'r> {
     pub(super) fn new(report: &Report<'r>) -> Self {
         let tree = report.trees.first();
-        let own = tree.map(|tree| own_code(tree, report.categories));
+        let own = tree.map(|tree| TreeWork::of(tree, report.categories).own);
         let own = own.unwrap_or_default();
         let token = |name: &String| {
             let symbol = Symbol::named(name);

@@ -132,14 +132,16 @@ fn names(data: &mut Object<'_>, names: &[&str], categories: &Categories) {
     data.texts("names", names.iter());
     data.texts("categories", categories.names().iter());
     let symbols: Vec<Symbol> = names.iter().map(|&name| Symbol::named(name)).collect();
-    let own = OwnCode::find(symbols.iter().map(|symbol| (symbol, 1)), categories);
+    let of_names: Vec<_> = names.iter().map(|name| categories.of(name)).collect();
+    let functions = symbols.iter().zip(&of_names);
+    let own = OwnCode::find(functions.map(|(symbol, &category)| (symbol, 1, category)));
     data.texts("own_packages", own.packages().iter());
-    let kind = |symbol: &Symbol| match categories.of(&symbol.name) {
+    let kind = |(symbol, category): (&Symbol, &Option<usize>)| match *category {
         Some(category) => i64::try_from(category).unwrap_or(-1),
         None if own.has(symbol) => -2,
         None => -1,
     };
-    data.values("kinds_of_work", symbols.iter().map(kind));
+    data.values("kinds_of_work", symbols.iter().zip(&of_names).map(kind));
     // Of a colour: what the function is, where no category says, and its shade.
     data.values("colours", names.iter().map(|name| colour_of_class(name)));
 }
