@@ -53,7 +53,7 @@ pub const ROWS: &[Row] = &[
     row("start-up", InputKind::None, 0, &["--version"], Some(&tools::TRUE), 20),
     row("JFR `info`", RECORDED_STEPS, 8 * MIB, &["info", "INPUT"], Some(&tools::JFR_SUMMARY), 100),
     row("JFR `top`", RECORDED_ALLOCATIONS, 2 * MIB, &["top", "INPUT"], Some(&tools::JFRCONV_COLLAPSED), 300),
-    row("JFR to folded", RECORDED_ALLOCATIONS, 2 * MIB, &["convert", "INPUT", "out.folded", "--force", "--value", "allocation"], Some(&tools::JFRCONV_COLLAPSED), 300),
+    row("JFR to folded", RECORDED_ALLOCATIONS, 2 * MIB, &["convert", "INPUT", "out.folded", "--force", "--value", "alloc_tlab"], Some(&tools::JFRCONV_COLLAPSED), 300),
     row("JFR to pprof", RECORDED_ALLOCATIONS, 2 * MIB, &["convert", "INPUT", "out.pb", "--force"], Some(&tools::JFRCONV_PPROF), 300),
     row("JFR `dump --json`", RECORDED_STEPS, MIB / 2, &["dump", "--json", "INPUT"], Some(&tools::JFR_PRINT), 100),
     row("pprof `top`", PPROF, MIB, &["top", "INPUT"], Some(&tools::PPROF_TOP), 100),
