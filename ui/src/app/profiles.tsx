@@ -66,8 +66,11 @@ function Left({ address }: { address: Address }): JSX.Element | null {
   const said = left.answer.rows.map((row) => {
     const text = (value: number) => amount(scaleOf(row.unit), value, row.unit === "count" ? "" : row.unit);
     const { measure, source } = row;
-    const all = whole.get(key(row)) ?? row.total;
-    return say("profiles.left.one", { measure, source, left: text(row.total), all: text(all) });
+    // Of parts that a budget cuts, one is not in the other.
+    if (left.answer?.partial || all.answer?.partial)
+      return say("profiles.left.part", { measure, source, left: text(row.total) });
+    const of = whole.get(key(row)) ?? row.total;
+    return say("profiles.left.one", { measure, source, left: text(row.total), all: text(of) });
   });
   if (!said.length) return null;
   return (

@@ -50,6 +50,12 @@ await serve(async ({ cdt, origin, data }) => {
     assert.equal(new URL((await asked).url()).searchParams.get('budget'), String(256 << 20));
     await page.unroute('**/api/v1/services*');
     await page.goto(`${origin}/calls?budget=${budget}`);
+    // What a filter leaves is no part of what another budget reads.
+    await page.goto(`${origin}/profiles?q=thread+%3D+main&budget=${budget}`);
+    const left = page.locator('.left');
+    await left.waitFor();
+    assert.match(await left.textContent(), /wall of calls: [\d.]+ \w+\.$/);
+    await page.goto(`${origin}/calls?budget=${budget}`);
     // Pages of the bar go on with the budget.
     const to = await page.getByRole('link', { name: 'Profiles' }).first().getAttribute('href');
     assert.equal(new URLSearchParams(to.split('?')[1]).get('budget'), String(budget));

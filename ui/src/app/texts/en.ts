@@ -360,6 +360,7 @@ export const EN = {
   "profiles.compare": "Compare",
   "profiles.left": "Filter and time leave a part, and percentages are of that: {values}",
   "profiles.left.one": "{measure} of {source}: {left} of {all}",
+  "profiles.left.part": "{measure} of {source}: {left}",
   "profiles.left.more": "; {values|more value|more values}",
   "profiles.above": "as above",
   "profiles.before": "Before",

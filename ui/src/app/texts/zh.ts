@@ -360,6 +360,7 @@ export const ZH: Table = {
   "profiles.compare": "对比",
   "profiles.left": "过滤条件和时间只保留一部分，百分比以此为基数：{values}",
   "profiles.left.one": "{source} 的 {measure}：{left} / {all}",
+  "profiles.left.part": "{source} 的 {measure}：{left}",
   "profiles.left.more": "；还有 {values} 个值",
   "profiles.above": "同上",
   "profiles.before": "之前",
