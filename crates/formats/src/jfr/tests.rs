@@ -563,45 +563,95 @@ fn other_versions_are_named() {
     );
 }
 
+const TICKS: Option<(u64, &str)> = Some((40, "TICKS"));
+const MORE: &[DescribedType] = &[
+    DescribedType(
+        110,
+        "jdk.ObjectAllocationInNewTLAB",
+        &[
+            DescribedField("startTime", 11, How::Here, TICKS),
+            DescribedField("eventThread", 22, How::Pool, None),
+            DescribedField("stackTrace", 26, How::Pool, None),
+            DescribedField("tlabSize", 11, How::Here, None),
+        ],
+    ),
+    DescribedType(
+        111,
+        "jdk.NativeMethodSample",
+        &[
+            DescribedField("startTime", 11, How::Here, TICKS),
+            DescribedField("sampledThread", 22, How::Pool, None),
+            DescribedField("stackTrace", 26, How::Pool, None),
+            DescribedField("state", 25, How::Pool, None),
+        ],
+    ),
+];
+/// A chunk of events by their types: execution samples and allocations.
+fn sampled(events: &[u64]) -> Vec<u8> {
+    let mut chunk = ChunkBuilder::new(2, true, 1_700_000_000_000_000_000, 1_000_000_000);
+    for (at, &kind) in (0_u64..).zip(events) {
+        let body = chunk.bytes().long(1_000 + at).long(1).long(7);
+        let body = match kind {
+            103 => body.long(1).long(1_000),
+            110 => body.long(5_000),
+            _ => body.long(1),
+        };
+        chunk.event(kind, &body);
+    }
+    chunk.metadata(&[TYPES, MORE]);
+    chunk.finish()
+}
+
+/// Counts the samples that came before each profile was defined.
+#[derive(Default)]
+struct Announced {
+    n_samples: usize,
+    profiles: Vec<usize>,
+}
+
+impl traceloom_model::Sink for Announced {
+    fn define(&mut self, new: traceloom_model::Definitions) -> traceloom_model::Flow {
+        self.profiles
+            .extend(new.profiles.iter().map(|_| self.n_samples));
+        traceloom_model::Flow::Continue(())
+    }
+
+    fn samples(&mut self, batch: traceloom_model::SampleBatch) -> traceloom_model::Flow {
+        self.n_samples += batch.len();
+        traceloom_model::Flow::Continue(())
+    }
+
+    fn note(&mut self, _: traceloom_model::Note) -> traceloom_model::Flow {
+        traceloom_model::Flow::Continue(())
+    }
+}
+
+/// A target with one list of columns waits for a million samples at most.
+#[test]
+fn profiles_are_made_long_before_their_samples() {
+    let allocations = [110; 40_000];
+    let last = sampled(&[101, 111]);
+    let one = sampled(&[&allocations[..], &[101, 111]].concat());
+    let several = [sampled(&allocations), last.clone(), last].concat();
+    for bytes in [one, several] {
+        let source = SliceSource::default().with("a.jfr", &FORMAT, &bytes);
+        let mut announced = Announced::default();
+        FORMAT.lower.unwrap()(&source, &LowerOptions::default(), &mut announced).unwrap();
+        assert!(announced.n_samples > 40_000);
+        let [alloc, others @ ..] = announced.profiles.as_slice() else {
+            panic!("no profile");
+        };
+        assert_eq!(*alloc, 0);
+        assert!(others.len() >= 2);
+        assert!(
+            others[..2].iter().all(|&before| before < 20_000),
+            "{others:?}"
+        );
+    }
+}
+
 #[test]
 fn allocations_have_one_source_and_the_value_says_which() {
-    const TICKS: Option<(u64, &str)> = Some((40, "TICKS"));
-    const MORE: &[DescribedType] = &[
-        DescribedType(
-            110,
-            "jdk.ObjectAllocationInNewTLAB",
-            &[
-                DescribedField("startTime", 11, How::Here, TICKS),
-                DescribedField("eventThread", 22, How::Pool, None),
-                DescribedField("stackTrace", 26, How::Pool, None),
-                DescribedField("tlabSize", 11, How::Here, None),
-            ],
-        ),
-        DescribedType(
-            111,
-            "jdk.NativeMethodSample",
-            &[
-                DescribedField("startTime", 11, How::Here, TICKS),
-                DescribedField("sampledThread", 22, How::Pool, None),
-                DescribedField("stackTrace", 26, How::Pool, None),
-                DescribedField("state", 25, How::Pool, None),
-            ],
-        ),
-    ];
-    let make = |events: &[u64]| {
-        let mut chunk = ChunkBuilder::new(2, true, 1_700_000_000_000_000_000, 1_000_000_000);
-        for (at, &kind) in (0_u64..).zip(events) {
-            let body = chunk.bytes().long(1_000 + at).long(1).long(7);
-            let body = match kind {
-                103 => body.long(1).long(1_000),
-                110 => body.long(5_000),
-                _ => body.long(1),
-            };
-            chunk.event(kind, &body);
-        }
-        chunk.metadata(&[TYPES, MORE]);
-        chunk.finish()
-    };
     let values = |bytes: &[u8]| {
         let recording = lower(bytes);
         let mut sums = Vec::new();
@@ -615,12 +665,12 @@ fn allocations_have_one_source_and_the_value_says_which() {
     };
     let of = |name: &str, sum: i64| (name.to_owned(), sum);
     // What both say counts once; the events of the other source are there all the same.
-    let both = values(&make(&[103, 110, 103, 110]));
+    let both = values(&sampled(&[103, 110, 103, 110]));
     assert_eq!(both, (vec![of("alloc_tlab", 10_000)], 4));
-    let samples = values(&make(&[103, 103, 103]));
+    let samples = values(&sampled(&[103, 103, 103]));
     assert_eq!(samples, (vec![of("alloc_sample", 3_000)], 3));
     // A thread in native code may wait there: that is no CPU time.
-    let mixed = values(&make(&[101, 111, 111]));
+    let mixed = values(&sampled(&[101, 111, 111]));
     let expected = vec![of("cpu", 10_000_000), of("native", 20_000_000)];
     assert_eq!(mixed, (expected, 3));
 
@@ -628,7 +678,7 @@ fn allocations_have_one_source_and_the_value_says_which() {
     let chunks = |kinds: &[&[u64]]| {
         kinds
             .iter()
-            .flat_map(|events| make(events))
+            .flat_map(|events| sampled(events))
             .collect::<Vec<u8>>()
     };
     let allocations = |bytes: &[u8]| {
@@ -643,7 +693,7 @@ fn allocations_have_one_source_and_the_value_says_which() {
         let places: Vec<u64> = other.map(|note| note.offset).collect();
         (sums[0].0.clone(), whole, n_events, places, in_pieces(bytes))
     };
-    let first = make(&[110, 110]).len() as u64;
+    let first = sampled(&[110, 110]).len() as u64;
     let pieces = |name: &str, sums: &[i64]| {
         let sums = sums.iter().map(|&sum| (name.to_owned(), sum));
         sums.collect::<Vec<_>>()

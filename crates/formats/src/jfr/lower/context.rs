@@ -159,7 +159,12 @@ impl ChunkLookahead {
     /// Returns whether events of a rule are samples in this chunk.
     pub(super) fn admits(&self, rule: Rule) -> bool {
         rule.alloc_source()
-            .is_none_or(|source| source == self.alloc)
+            .is_none_or(|source| self.adds_up(source))
+    }
+
+    /// Returns whether allocations of a source are added up.
+    pub(super) fn adds_up(&self, source: AllocSource) -> bool {
+        source == self.alloc
     }
 
     /// Returns the nanoseconds that a sample of a clock stands for.

@@ -7,6 +7,7 @@ mod constants;
 mod context;
 mod frames;
 mod memo;
+mod met;
 mod plan;
 mod profiles;
 mod sampling;
@@ -15,7 +16,7 @@ mod survey;
 mod texts;
 mod values;
 
-pub(super) use profiles::AllocSource;
+use profiles::AllocSource;
 pub(super) use summary::summarise;
 pub(super) use survey::choose;
 pub(super) use texts::ChunkConstants;
@@ -32,6 +33,7 @@ use traceloom_model::{
 use self::chunk_pools::{ChunkPools, Types};
 use self::constants::{Constants, Into, ThreadRegistry};
 use self::context::ChunkLookahead;
+use self::met::{MetSamples, RecordingChoice};
 use self::plan::{CounterField, EventTypes, FieldRole, Plan};
 use self::profiles::{Profiles, ROWS, Rule};
 use super::frame::{ChunkCutter, ExtentSource, PieceSink, unsupported, unsupported_version};
@@ -57,9 +59,9 @@ pub(super) fn lower(
     let mut lowering = Lowering::new(options.limits, sink);
     lowering.whole = options.whole;
     lowering.profiles.time = options.whole.map(|whole| whole.time);
-    lowering.alloc = match options
+    lowering.choice = match options
         .whole
-        .and_then(|whole| AllocSource::of_code(whole.choice))
+        .and_then(|whole| RecordingChoice::of_code(whole.choice))
     {
         Some(chosen) => Some(chosen),
         None if survey::is_one_chunk(source)? => None,
@@ -110,8 +112,11 @@ struct Lowering<'s> {
     /// Events are wanted, and labels and threads of samples.
     wants_events: bool,
     wants_labels: bool,
-    /// The source of allocations of the recording; none when its only chunk decides.
-    alloc: Option<AllocSource>,
+    /// What all chunks of the recording say; none when its only chunk decides.
+    choice: Option<RecordingChoice>,
+    /// Kinds of samples of the chunks so far, and how many samples there were.
+    met: MetSamples,
+    n_samples: u64,
     /// Whether threads of a state are on a processor, where the state says so.
     on_cpu: HashMap<StringId, Option<bool>, RandomState>,
 }
@@ -152,7 +157,9 @@ impl<'s> Lowering<'s> {
             amounts_only: asks.amounts_only,
             wants_events: asks.events,
             wants_labels: asks.labels,
-            alloc: None,
+            choice: None,
+            met: MetSamples::default(),
+            n_samples: 0,
             on_cpu: HashMap::default(),
         }
     }
@@ -352,6 +359,7 @@ impl<'s> Lowering<'s> {
         let (outline, met) = outline(bytes, header, schema);
         let seen = survey::seen(bytes, header, schema, &outline, &met, &limits);
         let alloc = self.allocations(&seen, offset)?;
+        survey::add_met(&mut self.met, schema, &met);
         let mut walk = EventWalk::new(bytes, header, types.known, schema, &limits);
         let wanted = |index| !self.amounts_only || !plan::is_of_stacks(schema.last_word(index));
         let chunk_pools = ChunkPools::of(bytes, header, &outline, types, &limits, &wanted);
@@ -395,7 +403,8 @@ impl<'s> Lowering<'s> {
 
     /// Chooses whose allocations are added up, and notes a chunk that has others.
     fn allocations(&mut self, seen: &[AllocSource], offset: u64) -> ControlFlow<(), AllocSource> {
-        let alloc = self.alloc.unwrap_or_else(|| {
+        let known = self.choice.map(|choice| choice.alloc);
+        let alloc = known.unwrap_or_else(|| {
             let mut coverage = survey::Coverage::default();
             coverage.add(seen);
             coverage.source()

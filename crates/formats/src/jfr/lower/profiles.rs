@@ -27,8 +27,8 @@ pub(in crate::jfr) enum AllocSource {
 }
 
 impl AllocSource {
-    /// Returns the number that stands for it in [`Whole::choice`], where 0 is none.
-    pub(in crate::jfr) fn code(self) -> u32 {
+    /// Returns the number that stands for it, where 0 is none.
+    pub(super) fn code(self) -> u32 {
         match self {
             Self::Tlab => 1,
             Self::Sample => 2,
@@ -213,6 +213,13 @@ impl Profiles {
         slot.touched = true;
         slot.batch.push_with(row, labels);
         (slot.batch.len() >= ROWS).then(|| slot.batch.take())
+    }
+
+    /// Makes the profile of what will be sampled.
+    pub(super) fn announce(&mut self, subject: Subject, tables: &mut Tables) {
+        if self.slot(subject).is_none() {
+            self.add(subject, tables);
+        }
     }
 
     fn add(&mut self, subject: Subject, tables: &mut Tables) -> usize {

@@ -8,7 +8,7 @@ use super::amounts::{SampleAmount, is_on_cpu};
 use super::constants::Constants;
 use super::plan::Plan;
 use super::profiles::{Rule, Subject, setting};
-use super::{EventRowParts, Lowering};
+use super::{EventRowParts, Lowering, met};
 use crate::jfr::schema::FieldSchema;
 use crate::jfr::value::DecodedValue;
 
@@ -51,7 +51,27 @@ impl Lowering<'_> {
             self.define()?;
             self.sink.samples(full)?;
         }
+        self.n_samples += 1;
+        if self.n_samples == met::SAMPLES {
+            self.announce();
+        }
         ControlFlow::Continue(())
+    }
+
+    /// Makes the profiles of all kinds of samples that the recording has.
+    fn announce(&mut self) {
+        let met = self.choice.map_or(self.met, |choice| choice.met);
+        let of_clock = self.context.execution(false, None).0;
+        let of_clock = met.has_execution().then_some(of_clock);
+        for subject in met.subjects().chain(of_clock) {
+            let admitted = match subject {
+                Subject::Alloc(source) => self.context.adds_up(source),
+                _ => true,
+            };
+            if admitted {
+                self.profiles.announce(subject, &mut self.tables);
+            }
+        }
     }
 
     /// Tells CPU from wall clock samples (SPEC.md §7).

@@ -1,4 +1,4 @@
-//! Which events say what was allocated, decided from all chunks of a recording (SPEC.md §7).
+//! Which events say what was allocated, and which kinds of samples there are, from all chunks of a recording (SPEC.md §7).
 
 use std::ops::{ControlFlow, Range};
 
@@ -10,6 +10,7 @@ use super::super::read::settle_schema;
 use super::super::schema::TypeSchemas;
 use super::super::value::SkippedValues;
 use super::super::walk::{ChunkStretch, EventWalk, Outline};
+use super::met::{MetSamples, RecordingChoice};
 use super::profiles::{AllocSource, Rule};
 use crate::codec::each_window;
 use crate::{Error, Source};
@@ -65,6 +66,12 @@ pub(super) fn seen(
     found
 }
 
+/// Adds the kinds of samples that a chunk has.
+pub(super) fn add_met(all: &mut MetSamples, schema: &TypeSchemas, met: &[bool]) {
+    let types = schema.types.iter().zip(met).filter(|(_, met)| **met);
+    types.for_each(|(found, _)| all.add(&found.name));
+}
+
 /// Decides from every chunk of the given parts of a recording.
 ///
 /// # Errors
@@ -73,11 +80,12 @@ pub(in crate::jfr) fn choose(
     source: &dyn Source,
     parts: Range<usize>,
     limits: &Limits,
-) -> Result<AllocSource, Error> {
-    let mut survey = AllocSurvey {
+) -> Result<RecordingChoice, Error> {
+    let mut survey = SampleSurvey {
         limits,
         schema: None,
         coverage: Coverage::default(),
+        met: MetSamples::default(),
     };
     for part in parts {
         let mut pull = source.open(part, 0)?;
@@ -86,7 +94,10 @@ pub(in crate::jfr) fn choose(
             frames.feed(window, limits, &mut survey)
         })?;
     }
-    Ok(survey.coverage.source())
+    Ok(RecordingChoice {
+        alloc: survey.coverage.source(),
+        met: survey.met,
+    })
 }
 
 /// Returns `true` if the recording has one chunk, which can be decided on when it is lowered.
@@ -110,13 +121,14 @@ pub(super) fn is_one_chunk(source: &dyn Source) -> Result<bool, Error> {
     }
 }
 
-struct AllocSurvey<'l> {
+struct SampleSurvey<'l> {
     limits: &'l Limits,
     schema: Option<TypeSchemas>,
     coverage: Coverage,
+    met: MetSamples,
 }
 
-impl PieceSink for AllocSurvey<'_> {
+impl PieceSink for SampleSurvey<'_> {
     fn chunk(&mut self, bytes: &[u8], offset: u64, header: &Header, _: ExtentSource) -> Flow {
         // Its notes are told when the chunk is lowered.
         settle_schema(
@@ -130,9 +142,8 @@ impl PieceSink for AllocSurvey<'_> {
         let Some(schema) = &self.schema else {
             return ControlFlow::Continue(());
         };
-        let names = schema.types.iter();
-        let allocates = |name: &str| Rule::of(name).and_then(Rule::alloc_source).is_some();
-        if !names.into_iter().any(|found| allocates(&found.name)) {
+        let mut names = schema.types.iter().map(|found| &found.name);
+        if !names.any(|name| Rule::of(name).is_some()) {
             return ControlFlow::Continue(());
         }
         let mut met = vec![false; schema.types.len()];
@@ -144,6 +155,7 @@ impl PieceSink for AllocSurvey<'_> {
         });
         let seen = seen(bytes, header, schema, &outline, &met, self.limits);
         self.coverage.add(&seen);
+        add_met(&mut self.met, schema, &met);
         ControlFlow::Continue(())
     }
 
