@@ -621,6 +621,60 @@ fn of_one_large_capture_the_beginning_is_read() {
     assert_eq!(before, all);
 }
 
+/// Returns the processes that answer questions with an argument.
+#[cfg(target_os = "linux")]
+fn answering(collector: &Collector, argument: &str) -> Vec<String> {
+    let tasks = format!("/proc/{}/task", collector.child.id());
+    let tasks = std::fs::read_dir(tasks).expect("threads");
+    let children = tasks.flatten().flat_map(|task| {
+        let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        let children: Vec<_> = children.split_whitespace().map(str::to_owned).collect();
+        children
+    });
+    let has = |pid: &String| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|&byte| byte == 0)
+            .any(|word| word == argument.as_bytes())
+    };
+    children.filter(has).collect()
+}
+
+/// The state of a process as the kernel tells it in a letter; none where it is gone.
+#[cfg(target_os = "linux")]
+fn state(pid: &str) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_question_ends_when_whoever_asked_goes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let collector = Collector::start(&data, &[]);
+    let address = authority(&collector);
+    let path = folder.path().join("large.heph");
+    std::fs::write(&path, collected::program::sample("heph", 4, 6 << 20)).expect("a file");
+    stdout(&["push", text(&path), "--to", &collector.http]);
+    // It is stopped, so that it does not end by itself; one that was faster is asked for again.
+    let (client, pid) = eventually(|| {
+        let mut client = TcpStream::connect(&address).expect("a connection");
+        let question = "/api/v1/calls/overview?capture=1-1";
+        let request = format!("GET {question} HTTP/1.1\r\nHost: {address}\r\n\r\n");
+        client.write_all(request.as_bytes()).expect("a request");
+        let pid = eventually(|| answering(&collector, "--overview").pop());
+        let stopped = std::process::Command::new("kill")
+            .args(["-STOP", &pid])
+            .status();
+        let is_stopped = stopped.expect("kill runs").success() && state(&pid) == Some('T');
+        is_stopped.then_some((client, pid))
+    });
+    drop(client);
+    eventually(|| matches!(state(&pid), None | Some('Z')).then_some(()));
+    let (status, ..) = asked(&address, "/api/v1/captures", "");
+    assert_eq!(status, 200);
+}
+
 #[test]
 fn the_budget_of_questions_is_a_setting() {
     let folder = tempfile::tempdir().expect("a folder");
