@@ -57,5 +57,16 @@ await serve(async ({ cdt, origin, data }) => {
     assert.ok(whole.includes(`(${exact(around).toLocaleString('en-US')} ns)`), whole);
     assert.ok(!whole.includes('was not recorded'), whole);
     await accessible(page, 'Timeline with a tile');
+
+    // A capture without dates in which nothing happened is no reason to ask for no tiles.
+    const named = JSON.stringify([{ ph: 'M', pid: 1, tid: 1, name: 'process_name', args: { name: 'idle' } }]);
+    const sent = await fetch(`${origin}/api/v1/upload?name=idle.json`, { method: 'POST', body: named });
+    assert.equal(sent.status, 201, await sent.text());
+    asked.length = 0;
+    await page.goto('about:blank');
+    await page.goto(`${origin}/timeline?items=40#v=${since}_${length * 5}`);
+    await page.locator('.timeline[aria-busy=false]').waitFor();
+    assert.match(await page.textContent('.missing'), /1 of 2 recordings have nothing to show/);
+    assert.equal(asked.at(-1).has('from'), true, 'a tile is asked for');
   }, { origin });
 });
