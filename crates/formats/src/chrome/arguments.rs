@@ -1,5 +1,6 @@
 //! The arguments of an event: attributes, and what reserved names say of a span.
 
+use traceloom_model::bounds::subslice;
 use traceloom_model::{Attribute, AttributeKey, ElementType, StringId, Tables, Value as Held};
 
 use crate::spans::reserved_args::{self, ReservedArg};
@@ -8,6 +9,12 @@ use crate::text::json::{Kind, Token, Value};
 
 /// Values inside values that are read; deeper ones read as nothing.
 const DEEPEST: usize = 64;
+
+/// Returns true if any of the arguments may have a reserved name.
+pub(super) fn may_be_reserved(args: &[u8]) -> bool {
+    let mut marks = memchr::memchr2_iter(b'.', b'\\', args);
+    marks.any(|at| args.get(at) == Some(&b'\\') || subslice(args, ..at).ends_with(b"\"span"))
+}
 
 /// Reads the arguments of an event.
 pub(super) fn annotated(args: Option<Value<'_>>, tables: &mut Tables) -> Annotated {

@@ -1,21 +1,21 @@
 //! Complete events of threads whose events come by their end: kept until what lies around them has come.
 
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
 use traceloom_model::Timestamp;
 
-use crate::spans::slices::{Annotated, OpenSlice, SliceLine, SliceStep};
+use crate::spans::by_line::{ByLine, SliceLine};
+use crate::spans::slices::{OpenSlice, SliceArgs, SliceStep};
 
 /// The events that are kept.
 #[derive(Debug)]
 pub(super) struct ByEnd {
-    rows: HashMap<SliceLine, Vec<Ended>, RandomState>,
-    /// How many events of a track came, and which to come lie in no other one.
-    tops: HashMap<SliceLine, (u32, std::vec::IntoIter<u32>), RandomState>,
+    rows: ByLine<Vec<Ended>>,
+    tops: ByLine<Option<Outermost>>,
     n_rows: usize,
     most: usize,
 }
+
+/// How many events of a track came, and which to come lie in no other one.
+type Outermost = (u32, std::vec::IntoIter<u32>);
 
 #[derive(Debug)]
 struct Ended {
@@ -44,8 +44,8 @@ impl ByEnd {
     /// Keeps `most` events at most.
     pub(super) fn new(most: usize) -> Self {
         Self {
-            rows: HashMap::default(),
-            tops: HashMap::default(),
+            rows: ByLine::default(),
+            tops: ByLine::default(),
             n_rows: 0,
             most,
         }
@@ -53,9 +53,7 @@ impl ByEnd {
 
     /// Returns the tracks of which something is kept.
     pub(super) fn lines(&self) -> Vec<SliceLine> {
-        let mut lines: Vec<SliceLine> = self.rows.keys().copied().collect();
-        lines.sort_unstable();
-        lines
+        self.rows.in_use()
     }
 
     /// Counts an event of a track; true when it lies in no other one, so that what is kept is complete with it.
@@ -66,8 +64,8 @@ impl ByEnd {
         line: SliceLine,
         outermost: impl FnOnce() -> Vec<u32>,
     ) -> bool {
-        let row = self.tops.entry(line);
-        let (count, tops) = row.or_insert_with(|| (0, outermost().into_iter()));
+        let row = self.tops.or_default(line);
+        let (count, tops) = row.get_or_insert_with(|| (0, outermost().into_iter()));
         let nth = *count;
         *count = count.saturating_add(1);
         let top = tops.as_slice().first() == Some(&nth);
@@ -86,8 +84,8 @@ impl ByEnd {
         open: OpenSlice,
         end: Timestamp,
     ) -> Option<SliceLine> {
-        let rows = self.rows.entry(line).or_default();
-        let (start, follows) = (open.start, open.annotated.marks.follows);
+        let rows = self.rows.or_default(line);
+        let (start, follows) = (open.start, open.args.follows());
         let mut inside = 0;
         // Instants where it begins may lie in it, or before it: without a mark they are taken to lie in it.
         let mut instants = None;
@@ -129,13 +127,13 @@ impl ByEnd {
             return None;
         }
         let fullest = self.rows.iter();
-        let fullest = fullest.max_by_key(|(line, rows)| (rows.len(), **line));
-        fullest.map(|(&line, _)| line)
+        let fullest = fullest.max_by_key(|(line, rows)| (rows.len(), *line));
+        fullest.map(|(line, _)| line)
     }
 
     /// Begins and ends the events kept of a track, the outer ones around the inner ones.
     pub(super) fn release(&mut self, line: SliceLine) -> Vec<(Timestamp, SliceStep)> {
-        let rows = self.rows.remove(&line).unwrap_or_default();
+        let rows = self.rows.take(line);
         self.n_rows -= rows.len();
         let mut steps = Vec::with_capacity(2 * rows.len());
         let extents: Vec<(Timestamp, usize)> =
@@ -164,7 +162,7 @@ impl ByEnd {
                     walk.push(NestStep::End(end));
                     outermost(&mut walk, at - inside.min(at), at);
                 }
-                NestStep::End(end) => steps.push((end, SliceStep::End(Annotated::default()))),
+                NestStep::End(end) => steps.push((end, SliceStep::End(SliceArgs::default()))),
             }
         }
         steps

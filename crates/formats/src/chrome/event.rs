@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
-use crate::text::json::{Kind, Token, TokenPlace, Value, short_key};
+use traceloom_model::Limits;
+
+use crate::text::json::{Document, Kind, Token, TokenPlace, Value, short_key};
 
 /// A member that is looked at.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum EventKey {
     Phase,
     Name,
@@ -27,6 +29,62 @@ pub(super) enum EventKey {
     StackFrame,
 }
 
+/// The keys of the members that are looked at.
+const KEYS: [(&[u8], EventKey); EventKey::COUNT] = [
+    (b"ph", EventKey::Phase),
+    (b"name", EventKey::Name),
+    (b"cat", EventKey::Category),
+    (b"pid", EventKey::Process),
+    (b"tid", EventKey::Thread),
+    (b"ts", EventKey::Time),
+    (b"dur", EventKey::Duration),
+    (b"id", EventKey::Id),
+    (b"id2", EventKey::Id2),
+    (b"bind_id", EventKey::BindId),
+    (b"flow_in", EventKey::FlowIn),
+    (b"flow_out", EventKey::FlowOut),
+    (b"s", EventKey::Scope),
+    (b"scope", EventKey::IdScope),
+    (b"bp", EventKey::BindingPoint),
+    (b"args", EventKey::Arguments),
+    (b"sf", EventKey::StackFrame),
+];
+
+/// The members by their packed keys, each where [`place_of`] says.
+const TABLE: [(u64, EventKey); 32] = {
+    let mut table = [(0, EventKey::Phase); 32];
+    let mut rest = &mut table as &mut [(u64, EventKey)];
+    let mut place = 0;
+    while let [row, after @ ..] = rest {
+        if let Some(key) = key_at(place) {
+            *row = key;
+        }
+        place += 1;
+        rest = after;
+    }
+    table
+};
+
+/// A factor that brings each key to a place of its own, and one of them to the first one: what is no key is brought there,
+/// and rows without a key are like it.
+const SPREAD: u64 = 0x75d7_9381_80be_19d3;
+
+const fn place_of(key: u64) -> usize {
+    (key.wrapping_mul(SPREAD) >> 59) as usize
+}
+
+const fn key_at(place: usize) -> Option<(u64, EventKey)> {
+    let mut rest = &KEYS as &[(&[u8], EventKey)];
+    while let [(key, member), after @ ..] = rest {
+        let key = short_key(key);
+        if place_of(key) == place {
+            return Some((key, *member));
+        }
+        rest = after;
+    }
+    None
+}
+
 impl EventKey {
     /// The number of them.
     const COUNT: usize = Self::StackFrame as usize + 1;
@@ -34,49 +92,18 @@ impl EventKey {
     /// Returns the member that has this key, packed by [`short_key`].
     #[inline]
     fn of(key: u64) -> Option<Self> {
-        const PH: u64 = short_key(b"ph");
-        const NAME: u64 = short_key(b"name");
-        const CAT: u64 = short_key(b"cat");
-        const PID: u64 = short_key(b"pid");
-        const TID: u64 = short_key(b"tid");
-        const TS: u64 = short_key(b"ts");
-        const DUR: u64 = short_key(b"dur");
-        const ID: u64 = short_key(b"id");
-        const ID2: u64 = short_key(b"id2");
-        const BIND_ID: u64 = short_key(b"bind_id");
-        const FLOW_IN: u64 = short_key(b"flow_in");
-        const FLOW_OUT: u64 = short_key(b"flow_out");
-        const SCOPE: u64 = short_key(b"s");
-        const ID_SCOPE: u64 = short_key(b"scope");
-        const BP: u64 = short_key(b"bp");
-        const ARGS: u64 = short_key(b"args");
-        const SF: u64 = short_key(b"sf");
-        Some(match key {
-            PH => Self::Phase,
-            NAME => Self::Name,
-            CAT => Self::Category,
-            PID => Self::Process,
-            TID => Self::Thread,
-            TS => Self::Time,
-            DUR => Self::Duration,
-            ID => Self::Id,
-            ID2 => Self::Id2,
-            BIND_ID => Self::BindId,
-            FLOW_IN => Self::FlowIn,
-            FLOW_OUT => Self::FlowOut,
-            SCOPE => Self::Scope,
-            ID_SCOPE => Self::IdScope,
-            BP => Self::BindingPoint,
-            ARGS => Self::Arguments,
-            SF => Self::StackFrame,
-            _ => return None,
-        })
+        let &(known, member) = TABLE.get(place_of(key))?;
+        (known == key).then_some(member)
     }
 }
 
 /// Where the members of an event are in its text.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct EventPlaces([Option<TokenPlace>; EventKey::COUNT]);
+#[derive(Clone, Debug, Default)]
+pub(super) struct EventPlaces {
+    places: [TokenPlace; EventKey::COUNT],
+    /// A bit for each member that is there.
+    found: u32,
+}
 
 impl EventPlaces {
     /// Returns the places of the members of a parsed event.
@@ -96,17 +123,23 @@ impl EventPlaces {
     }
 
     pub(super) fn clear(&mut self) {
-        self.0.fill(None);
+        self.found = 0;
     }
 
     /// Takes the place of a member; of several with one key the last counts.
     #[inline]
     pub(super) fn put(&mut self, key: u64, place: TokenPlace) {
         if let Some(key) = EventKey::of(key)
-            && let Some(slot) = self.0.get_mut(key as usize)
+            && let Some(slot) = self.places.get_mut(key as usize)
         {
-            *slot = Some(place);
+            *slot = place;
+            self.found |= 1 << key as u32;
         }
+    }
+
+    #[inline]
+    fn has(&self, key: EventKey) -> bool {
+        self.found & 1 << key as u32 != 0
     }
 }
 
@@ -124,12 +157,13 @@ impl<'d> TraceEvent<'d> {
 
     #[inline]
     pub(super) fn get(self, key: EventKey) -> Option<Token<'d>> {
-        let place = self.places.0.get(key as usize)?.as_ref()?;
-        Some(place.of(self.text))
+        let place = self.places.places.get(key as usize)?;
+        self.has(key).then(|| place.of(self.text))
     }
 
+    #[inline]
     pub(super) fn has(self, key: EventKey) -> bool {
-        self.get(key).is_some()
+        self.places.has(key)
     }
 
     pub(super) fn is_true(self, key: EventKey) -> bool {
@@ -138,6 +172,7 @@ impl<'d> TraceEvent<'d> {
     }
 
     /// The phase, 0 for none.
+    #[inline]
     pub(super) fn phase(self) -> u8 {
         let Some(value) = self.get(EventKey::Phase) else {
             return 0;
@@ -154,13 +189,13 @@ impl<'d> TraceEvent<'d> {
     /// The time, in nanoseconds.
     #[inline]
     pub(super) fn time(self) -> Option<i64> {
-        self.nanoseconds(EventKey::Time)
+        self.get(EventKey::Time)?.nanoseconds()
     }
 
     /// The duration, in nanoseconds.
     #[inline]
     pub(super) fn duration(self) -> Option<i64> {
-        self.nanoseconds(EventKey::Duration)
+        self.get(EventKey::Duration)?.nanoseconds()
     }
 
     /// The times from which to which it goes; metadata has none of its own.
@@ -173,26 +208,68 @@ impl<'d> TraceEvent<'d> {
         Some((start, start.saturating_add(duration)))
     }
 
-    /// Microseconds, a number or the text of one, as nanoseconds: rounded down, never through a float.
-    fn nanoseconds(self, key: EventKey) -> Option<i64> {
-        self.get(key)?.scaled(1000)
-    }
-
     /// The words of its process and its thread.
+    #[inline]
     pub(super) fn thread_words(self) -> (Cow<'d, [u8]>, Cow<'d, [u8]>) {
         let text = |key| self.get(key).map(Token::word).unwrap_or_default();
         (text(EventKey::Process), text(EventKey::Thread))
     }
 }
 
-/// An id as a number: decimal, or hexadecimal behind `0x`.
-pub(super) fn id_number(value: Token<'_>) -> Option<u64> {
-    let text = value.digits()?;
-    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => {
-            let unsigned = text.parse().ok();
-            unsigned.or_else(|| text.parse::<i64>().ok().map(i64::cast_unsigned))
+/// The id of an object, a flow or an asynchronous event.
+pub(super) struct EventId<'d> {
+    pub(super) word: Cow<'d, [u8]>,
+    /// The process belongs to it.
+    pub(super) is_local: bool,
+}
+
+impl<'d> EventId<'d> {
+    pub(super) fn of(event: TraceEvent<'d>, limits: &Limits) -> Self {
+        let known = |word, is_local| Self { word, is_local };
+        if let Some(id) = event.get(EventKey::Id) {
+            return known(id.word(), false);
+        }
+        let id2 = event.get(EventKey::Id2);
+        let id2 = id2.map(|id2| Document::parse(id2.raw(), limits));
+        let id2 = id2.as_ref().and_then(Document::root);
+        let get = |key| Some(Cow::Owned(id2?.get(key)?.word().into_owned()));
+        match (get("global"), get("local")) {
+            (Some(word), _) => known(word, false),
+            (None, Some(word)) => known(word, true),
+            (None, None) => known(Cow::default(), false),
+        }
+    }
+
+    /// Returns the id as a number: decimal, or hexadecimal behind `0x`.
+    pub(super) fn number(&self) -> Option<u64> {
+        let text = std::str::from_utf8(&self.word).ok()?.trim();
+        match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+            Some(digits) => u64::from_str_radix(digits, 16).ok(),
+            None => {
+                let unsigned = text.parse().ok();
+                unsigned.or_else(|| text.parse::<i64>().ok().map(i64::cast_unsigned))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_found_by_their_keys() {
+        for (key, member) in KEYS {
+            assert_eq!(EventKey::of(short_key(key)), Some(member));
+        }
+        for other in [
+            0,
+            u64::MAX,
+            short_key(b""),
+            short_key(b"tids"),
+            short_key(b"flow_ins"),
+        ] {
+            assert_eq!(EventKey::of(other), None);
         }
     }
 }

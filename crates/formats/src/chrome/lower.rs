@@ -4,21 +4,22 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    BATCH_ROWS, Flow, Function, Level, Limit, Limits, LinkBatch, Order, Sink, StackId, Tables,
-    Timestamp,
+    Asks, BATCH_ROWS, Flow, Function, FunctionId, Level, Limit, Limits, LinkBatch, Order, Sink,
+    StackId, StringId, Tables, Timestamp, Wants,
 };
 
-use super::arguments::{annotated, text};
+use super::arguments::{annotated, may_be_reserved, text};
 use super::by_end::ByEnd;
-use super::event::{EventKey, TraceEvent};
+use super::event::{EventId, EventKey, TraceEvent};
 use super::points::{Timed, is_event};
-use super::survey::{Sorted, TraceSurvey, id_of, survey, thread};
+use super::survey::{Sorted, TraceSurvey, survey, thread};
 use super::tracks::TrackLines;
 use super::walk::{TracePart, each};
 use crate::codec::CountedNotes;
 use crate::codec::two_pass;
+use crate::spans::by_line::{ByLine, SliceLine};
 use crate::spans::rows::PendingRows;
-use crate::spans::slices::{Annotated, Flows, OpenSlice, SliceLine, SliceStep, Slices};
+use crate::spans::slices::{Annotated, Flows, OpenSlice, SliceArgs, SliceStep, Slices};
 use crate::text::json::{Document, JsonTexts, Token};
 use crate::{Error, LowerOptions, Pull, Source};
 
@@ -55,8 +56,11 @@ fn rows(
     if survey.has_flows && sink.links(LinkBatch::default()).is_break() {
         return Ok(Flow::Break(()));
     }
+    let wanted = Wanted::of(sink.asks());
+    let least = wanted.least_rows();
     let mut lowering = Lowering {
         survey,
+        wanted,
         limits: &options.limits,
         texts: JsonTexts::default(),
         tables,
@@ -66,7 +70,9 @@ fn rows(
         tracks: TrackLines::new(survey),
         by_end: ByEnd::new(options.limits.size(Limit::OpenSpans)),
         flows: HashMap::default(),
-        arriving: HashMap::default(),
+        flow_word: Vec::new(),
+        arriving: ByLine::default(),
+        functions: HashMap::default(),
         timed: None,
         objects: HashMap::default(),
         stacks: HashMap::default(),
@@ -74,14 +80,43 @@ fn rows(
     let whole = each(pull, &options.limits, |part| match part {
         TracePart::Event { event, offset, .. } => {
             lowering.event(event, offset);
-            lowering.flush(sink, BATCH_ROWS)
+            lowering.flush(sink, least)
         }
         _ => Flow::Continue(()),
     })?;
     if !whole {
         return Ok(Flow::Break(()));
     }
-    Ok(lowering.finish(sink))
+    Ok(lowering.finish(sink, least))
+}
+
+/// What of a trace its sink has a use for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    /// Rows at all, and what they are named.
+    rows: bool,
+    /// What spans have besides a function and times: a sink of steps has no use for it, and a span that is pushed in their
+    /// place none of it.
+    details: bool,
+    /// Events and points of counters.
+    events: bool,
+}
+
+impl Wanted {
+    fn of(asks: Asks) -> Self {
+        let rows = !asks.notes_only;
+        Self {
+            rows,
+            details: rows && asks.wants != Wants::Steps { calls: false },
+            events: rows && asks.events,
+        }
+    }
+
+    /// Returns how many rows are worth a push: few are still in the processor's cache when they are folded, of many there
+    /// are fewer batches to write.
+    const fn least_rows(self) -> usize {
+        if self.details { BATCH_ROWS } else { 4096 }
+    }
 }
 
 /// Lanes of a thread looked at for a place; what fits on none overlaps on the last one.
@@ -89,9 +124,10 @@ const LANES: u32 = 64;
 
 pub(super) struct Lowering<'a> {
     pub(super) survey: &'a TraceSurvey,
+    wanted: Wanted,
     pub(super) limits: &'a Limits,
     /// Parses arguments in the same memory.
-    texts: JsonTexts,
+    pub(super) texts: JsonTexts,
     pub(super) tables: &'a mut Tables,
     pub(super) tally: &'a mut CountedNotes,
     slices: Slices,
@@ -99,8 +135,12 @@ pub(super) struct Lowering<'a> {
     pub(super) tracks: TrackLines<'a>,
     by_end: ByEnd,
     flows: HashMap<Box<[u8]>, u64, RandomState>,
+    /// Kept for its memory.
+    flow_word: Vec<u8>,
     /// Flows that end at the next event of a track.
-    arriving: HashMap<SliceLine, Vec<u64>, RandomState>,
+    arriving: ByLine<Vec<u64>>,
+    /// Functions by their names.
+    functions: HashMap<StringId, FunctionId, RandomState>,
     /// An event whose end is to come.
     pub(super) timed: Option<Timed>,
     /// Numbers of objects whose ids are words.
@@ -128,47 +168,40 @@ impl Lowering<'_> {
                 self.on_thread(event, time, SliceStep::Begin(open), offset);
             }
             b'E' => {
-                let annotated = self.annotated(event);
-                self.on_thread(event, time, SliceStep::End(annotated), offset);
+                let args = self.args(event);
+                self.on_thread(event, time, SliceStep::End(args), offset);
             }
             b'b' if is_event(event) => self.event_begins(event, time),
             b'e' if is_event(event) => self.event_ends(event, time, offset),
             b'b' | b'S' => {
                 let track = self.tracks.asynchronous(event, self.limits, self.tables);
                 let open = self.open(event, time, None);
-                self.hold(
-                    track.into(),
-                    time,
-                    Flows::default(),
-                    SliceStep::Begin(open),
-                    offset,
-                );
+                self.wait(track.into(), time, SliceStep::Begin(open), offset);
             }
             b'e' | b'F' => {
                 let track = self.tracks.asynchronous(event, self.limits, self.tables);
-                let annotated = self.annotated(event);
-                self.hold(
-                    track.into(),
-                    time,
-                    Flows::default(),
-                    SliceStep::End(annotated),
-                    offset,
-                );
+                let args = self.args(event);
+                self.wait(track.into(), time, SliceStep::End(args), offset);
             }
             b'n' | b'T' | b'p' => {
                 let track = self.tracks.asynchronous(event, self.limits, self.tables);
-                self.instant(event, Some(track), time);
+                if self.wanted.events {
+                    self.instant(event, Some(track), time);
+                }
             }
             b'i' | b'I' | b'R' => {
                 let scope = event.get(EventKey::Scope).and_then(Token::bytes);
                 let of_thread = scope.is_none_or(|scope| *scope == *b"t");
                 let track = of_thread.then(|| self.tracks.thread(event, self.tables).0.track);
-                self.instant(event, track, time);
+                if self.wanted.events {
+                    self.instant(event, track, time);
+                }
             }
-            b'C' => self.counter(event, time),
             b's' | b't' | b'f' => self.flow(event, phase, time, offset),
-            b'N' | b'O' | b'D' => self.object(event, phase, time),
-            b'P' => self.sample(event, time),
+            b'C' if self.wanted.events => self.counter(event, time),
+            b'N' | b'O' | b'D' if self.wanted.rows => self.object(event, phase, time),
+            b'P' if self.wanted.rows => self.sample(event, time),
+            b'C' | b'N' | b'O' | b'D' | b'P' => {}
             other => self.tally.add(Level::Info, "other_phase", offset, || {
                 format!("events of phase `{}` are left out", other.escape_ascii())
             }),
@@ -185,23 +218,40 @@ impl Lowering<'_> {
         self.texts.parse(args.raw(), self.limits, read)
     }
 
+    /// The arguments of a slice: what reserved names say of it, and attributes where they are wanted.
+    fn args(&mut self, event: TraceEvent<'_>) -> SliceArgs {
+        let args = event.get(EventKey::Arguments);
+        match args.is_some_and(|args| self.wanted.details || may_be_reserved(args.raw())) {
+            true => self.annotated(event).into(),
+            false => SliceArgs::default(),
+        }
+    }
+
     fn open(
         &mut self,
         event: TraceEvent<'_>,
         time: Timestamp,
         until: Option<Timestamp>,
     ) -> OpenSlice {
-        let name = text(event.get(EventKey::Name), self.tables);
-        let function = name.map(|name| self.tables.function(Function::named(name)));
-        let kind = text(event.get(EventKey::Category), self.tables);
-        let kind = kind.filter(|&kind| !self.tables.string_bytes(kind).is_empty());
-        let annotated = self.annotated(event);
+        let Wanted { rows, details, .. } = self.wanted;
+        let name = event.get(EventKey::Name).filter(|_| rows);
+        let name = text(name, self.tables);
+        let function = name.map(|name| {
+            let function = self.functions.entry(name);
+            *function.or_insert_with(|| self.tables.function(Function::named(name)))
+        });
+        let category = event.get(EventKey::Category).filter(|_| details);
+        let category = category.map(Token::word);
+        let kind = category.and_then(|word| {
+            let kind = self.tables.bytes(&word);
+            (!word.is_empty()).then_some(kind)
+        });
         OpenSlice {
             name,
             function,
             kind,
             start: time,
-            annotated,
+            args: self.args(event),
             until,
         }
     }
@@ -214,7 +264,7 @@ impl Lowering<'_> {
         if sorted == Sorted::ByEnd && !event.has(EventKey::BindId) {
             return self.ended(event, line, open, until, offset);
         }
-        self.on_thread(event, time, SliceStep::Begin(open), offset);
+        self.on_line((line, sorted), event, time, SliceStep::Begin(open), offset);
     }
 
     /// Keeps an event that comes after those inside it.
@@ -249,10 +299,22 @@ impl Lowering<'_> {
     }
 
     fn on_thread(&mut self, event: TraceEvent<'_>, time: Timestamp, step: SliceStep, offset: u64) {
-        let (line, sorted) = self.tracks.thread(event, self.tables);
+        let place = self.tracks.thread(event, self.tables);
+        self.on_line(place, event, time, step, offset);
+    }
+
+    fn on_line(
+        &mut self,
+        (line, sorted): (SliceLine, Sorted),
+        event: TraceEvent<'_>,
+        time: Timestamp,
+        step: SliceStep,
+        offset: u64,
+    ) {
         let mut flows = Flows::default();
-        if let Some(id) = event.get(EventKey::BindId) {
-            let id = self.flow_id(id.word().into());
+        let bound = event.get(EventKey::BindId);
+        if let Some(id) = bound.filter(|_| self.wanted.details) {
+            let id = flow_id(&mut self.flows, &id.word());
             match (
                 event.is_true(EventKey::FlowIn),
                 event.is_true(EventKey::FlowOut),
@@ -262,9 +324,10 @@ impl Lowering<'_> {
                 (false, false) => {}
             }
         }
-        if matches!(step, SliceStep::Begin(_)) {
-            let arrived = self.arriving.remove(&line);
-            flows.ending.extend(arrived.unwrap_or_default());
+        if matches!(step, SliceStep::Begin(_))
+            && let Some(arrived) = self.arriving.get_mut(line)
+        {
+            flows.ending.append(arrived);
         }
         if sorted == Sorted::ByStart {
             self.take(line, time, &flows, step, offset);
@@ -299,6 +362,11 @@ impl Lowering<'_> {
             .take(place, (time, offset), flows, step, tables, tally);
     }
 
+    /// Keeps a step of an asynchronous track.
+    fn wait(&mut self, line: SliceLine, time: Timestamp, step: SliceStep, offset: u64) {
+        self.hold(line, time, Flows::default(), step, offset);
+    }
+
     /// Keeps a step of a track that is out of order.
     fn hold(
         &mut self,
@@ -320,35 +388,20 @@ impl Lowering<'_> {
         }
     }
 
-    fn flow_id(&mut self, word: Box<[u8]>) -> u64 {
-        let next = self.flows.len() as u64;
-        *self.flows.entry(word).or_insert(next)
-    }
-
     /// A flow begins, goes on or ends: at the slice that is open, or at the next one.
     fn flow(&mut self, event: TraceEvent<'_>, phase: u8, time: Timestamp, offset: u64) {
-        let (id, _, _) = id_of(event, self.limits);
-        let word = |key| event.get(key).map(Token::word).unwrap_or_default();
-        let mut word = [word(EventKey::Category), word(EventKey::Name)].join(&0);
-        word.push(0);
-        word.extend_from_slice(&id);
-        let id = self.flow_id(word.into());
         let (line, sorted) = self.tracks.thread(event, self.tables);
         let enclosing = event.get(EventKey::BindingPoint).and_then(Token::bytes);
         let enclosing = enclosing.is_some_and(|bp| *bp == *b"e");
+        let id = self.wanted.details.then(|| self.flow_of(event));
         if phase == b'f' && !enclosing {
-            return self.arriving.entry(line).or_default().push(id);
+            return self.arriving.or_default(line).extend(id);
         }
-        let flows = match phase {
-            b'f' => Flows {
-                ending: vec![id],
-                ..Flows::default()
-            },
-            _ => Flows {
-                on: vec![id],
-                ..Flows::default()
-            },
-        };
+        let mut flows = Flows::default();
+        match phase {
+            b'f' => flows.ending.extend(id),
+            _ => flows.on.extend(id),
+        }
         if sorted == Sorted::ByStart {
             self.take(line, time, &flows, SliceStep::Touch, offset);
         } else {
@@ -356,23 +409,47 @@ impl Lowering<'_> {
         }
     }
 
+    /// The number of the flow that an event is of.
+    fn flow_of(&mut self, event: TraceEvent<'_>) -> u64 {
+        self.flow_word.clear();
+        for key in [EventKey::Category, EventKey::Name] {
+            let word = event.get(key).map(Token::word).unwrap_or_default();
+            self.flow_word.extend_from_slice(&word);
+            self.flow_word.push(0);
+        }
+        let id = EventId::of(event, self.limits);
+        self.flow_word.extend_from_slice(&id.word);
+        flow_id(&mut self.flows, &self.flow_word)
+    }
+
+    #[inline]
     fn flush(&mut self, sink: &mut dyn Sink, least: usize) -> Flow {
         self.rows.flush(&mut self.slices, self.tables, sink, least)
     }
 
-    fn finish(&mut self, sink: &mut dyn Sink) -> Flow {
+    fn finish(&mut self, sink: &mut dyn Sink, least: usize) -> Flow {
         self.put_timed(None);
         for line in self.by_end.lines() {
             self.release(line);
-            self.flush(sink, BATCH_ROWS)?;
+            self.flush(sink, least)?;
         }
         for line in self.slices.holding() {
             self.put_held(line);
-            self.flush(sink, BATCH_ROWS)?;
+            self.flush(sink, least)?;
         }
         while self.slices.end_one() {
-            self.flush(sink, BATCH_ROWS)?;
+            self.flush(sink, least)?;
         }
         self.flush(sink, 0)
     }
+}
+
+/// Returns the number of a flow, the next one where its word is new.
+fn flow_id(flows: &mut HashMap<Box<[u8]>, u64, RandomState>, word: &[u8]) -> u64 {
+    if let Some(&known) = flows.get(word) {
+        return known;
+    }
+    let next = flows.len() as u64;
+    flows.insert(word.into(), next);
+    next
 }

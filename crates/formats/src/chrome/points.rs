@@ -7,11 +7,10 @@ use traceloom_model::{
 };
 
 use super::arguments::text;
-use super::event::{EventKey, TraceEvent};
+use super::event::{EventId, EventKey, TraceEvent};
 use super::lower::Lowering;
-use super::survey::id_of;
-use crate::spans::slices::SliceLine;
-use crate::text::json::{Document, Kind, Token, Value};
+use crate::spans::by_line::SliceLine;
+use crate::text::json::{Kind, Token, Value};
 
 /// What ids of events with an end are told apart in, so that they are no asynchronous spans.
 pub(super) const EVENTS: &str = "traceloom.event";
@@ -42,7 +41,7 @@ impl Lowering<'_> {
             .get(EventKey::Thread)
             .is_some_and(|tid| *tid.word() != *b"0");
         self.timed = Some(Timed {
-            id: id_of(event, self.limits).0,
+            id: EventId::of(event, self.limits).word.into(),
             event_type: self.rows.event_type(name, self.tables),
             track: of_thread.then(|| self.tracks.thread(event, self.tables).0.track),
             time,
@@ -52,7 +51,7 @@ impl Lowering<'_> {
 
     pub(super) fn event_ends(&mut self, event: TraceEvent<'_>, time: Timestamp, offset: u64) {
         let begun = self.timed.as_ref();
-        if begun.is_some_and(|begun| begun.id == id_of(event, self.limits).0) {
+        if begun.is_some_and(|begun| *begun.id == *EventId::of(event, self.limits).word) {
             return self.put_timed(Some(time));
         }
         self.tally.add(Level::Warn, "unmatched_end", offset, || {
@@ -135,36 +134,40 @@ impl Lowering<'_> {
         let Some(args) = event.get(EventKey::Arguments) else {
             return;
         };
-        let args = Document::parse(args.raw(), self.limits);
-        for member in args.root().into_iter().flat_map(Value::items) {
-            let value = match member.kind() {
-                Kind::Number => member.f64(),
-                Kind::String => member.token().digits().and_then(|text| text.parse().ok()),
-                _ => None,
-            };
-            let (Some(value), Some(key)) = (value, member.key()) else {
-                continue;
-            };
-            let mut full = name.to_vec();
-            if *key != *b"value" {
-                full.push(b'.');
-                full.extend_from_slice(&key);
+        let (tables, counters) = (&mut *self.tables, &mut self.rows.counters);
+        self.texts.parse(args.raw(), self.limits, |args| {
+            for member in args.root().into_iter().flat_map(Value::items) {
+                let value = match member.kind() {
+                    Kind::Number => member.f64(),
+                    Kind::String => member.token().digits().and_then(|text| text.parse().ok()),
+                    _ => None,
+                };
+                let (Some(value), Some(key)) = (value, member.key()) else {
+                    continue;
+                };
+                let mut full = name.to_vec();
+                if *key != *b"value" {
+                    full.push(b'.');
+                    full.extend_from_slice(&key);
+                }
+                let name = tables.bytes(&full);
+                let series = tables.series(Series {
+                    name,
+                    unit: Unit::Count,
+                    track: None,
+                });
+                counters.push(series, time, value);
             }
-            let name = self.tables.bytes(&full);
-            let series = self.tables.series(Series {
-                name,
-                unit: Unit::Count,
-                track: None,
-            });
-            self.rows.counters.push(series, time, value);
-        }
+        });
     }
 
     /// An object is made, told about or deleted.
     pub(super) fn object(&mut self, event: TraceEvent<'_>, phase: u8, time: Timestamp) {
-        let (id, _, number) = id_of(event, self.limits);
+        let id = EventId::of(event, self.limits);
         let next = self.objects.len() as u64;
-        let id = ObjectId(number.unwrap_or_else(|| *self.objects.entry(id).or_insert(next)));
+        let number = id.number();
+        let id = || *self.objects.entry(id.word.into()).or_insert(next);
+        let id = ObjectId(number.unwrap_or_else(id));
         let class = text(event.get(EventKey::Name), self.tables);
         let (SliceLine { track, .. }, _) = self.tracks.thread(event, self.tables);
         if phase == b'N' {

@@ -79,18 +79,9 @@ impl TraceSplitter {
                 eof && matches!(self.state, SplitState::Events { .. } | SplitState::Object);
             return TracePiece::End;
         }
-        let space = window.iter().take_while(|&&byte| is_space(byte)).count();
-        let Some(&byte) = window.get(space) else {
-            // Space alone: what follows it decides what it belongs to, unless there is much of it.
-            return if eof || window.len() >= LOOKAHEAD {
-                TracePiece::Text(window.len().min(LOOKAHEAD))
-            } else {
-                TracePiece::Need(window.len() + 1)
-            };
+        let Some(&byte) = window.first().filter(|byte| !is_space(**byte)) else {
+            return space(window, eof);
         };
-        if space > 0 {
-            return TracePiece::Text(space.min(LOOKAHEAD));
-        }
         match (self.state, byte) {
             (SplitState::Start, 0xef) if window.starts_with(b"\xef\xbb\xbf") => TracePiece::Text(3),
             (SplitState::Start, 0xef) if window.len() < 3 && !eof => TracePiece::Need(3),
@@ -113,6 +104,11 @@ impl TraceSplitter {
                 self.lost(window, eof, "unexpected_bytes")
             }
         }
+    }
+
+    /// Returns true if an event or the end of their array is to come.
+    pub(super) fn is_between_events(&self) -> bool {
+        matches!(self.state, SplitState::Events { .. })
     }
 
     fn go(&mut self, state: SplitState) -> TracePiece {
@@ -212,6 +208,15 @@ impl TraceSplitter {
             None if block.len() == LOOKAHEAD => TracePiece::Damage(LOOKAHEAD - 1, kind),
             None => TracePiece::Damage(block.len(), kind),
         }
+    }
+}
+
+/// Space is a piece of its own; if the window ends in it, what follows decides what it belongs to, unless there is much of it.
+fn space(window: &[u8], eof: bool) -> TracePiece {
+    let len = window.iter().take_while(|&&byte| is_space(byte)).count();
+    match len == window.len() && len < LOOKAHEAD && !eof {
+        true => TracePiece::Need(len + 1),
+        false => TracePiece::Text(len.min(LOOKAHEAD)),
     }
 }
 

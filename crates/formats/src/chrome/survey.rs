@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use traceloom_model::{Clock, Flow, Limit, Limits, Note, Tables};
 
 use super::by_thread::ByThread;
-use super::event::{EventKey, TraceEvent, id_number};
+use super::event::{EventKey, TraceEvent};
 use super::facts::WrittenTrackFacts;
 use super::walk::{TracePart, each};
 use crate::text::json::{Document, Token, Value};
@@ -268,21 +268,4 @@ pub(super) fn thread(event: TraceEvent<'_>) -> Thread {
 /// The number of a process or thread, where its word is one.
 pub(super) fn numeric(word: &[u8]) -> Option<u64> {
     std::str::from_utf8(word).ok()?.parse().ok()
-}
-
-/// An id of an object, a flow or an asynchronous event: its word, and whether the process belongs to it.
-pub(super) fn id_of(event: TraceEvent<'_>, limits: &Limits) -> (Box<[u8]>, bool, Option<u64>) {
-    let known = |id: Token<'_>, is_local| (id.word().into(), is_local, id_number(id));
-    if let Some(id) = event.get(EventKey::Id) {
-        return known(id, false);
-    }
-    let id2 = event.get(EventKey::Id2);
-    let id2 = id2.map(|id2| Document::parse(id2.raw(), limits));
-    let id2 = id2.as_ref().and_then(Document::root);
-    let get = |key: &str| id2.and_then(|id2| id2.get(key)).map(Value::token);
-    match (get("global"), get("local")) {
-        (Some(id), _) => known(id, false),
-        (None, Some(id)) => known(id, true),
-        (None, None) => (Box::default(), false, None),
-    }
 }

@@ -9,10 +9,10 @@ use traceloom_model::{
 
 use super::LABELS;
 use super::by_thread::ByThread;
-use super::event::{EventKey, TraceEvent};
+use super::event::{EventId, EventKey, TraceEvent};
 use super::facts::WrittenTrackFacts;
-use super::survey::{Sorted, Thread, TraceSurvey, id_of, numeric};
-use crate::spans::slices::SliceLine;
+use super::survey::{Sorted, Thread, TraceSurvey, numeric};
+use crate::spans::by_line::SliceLine;
 use crate::text::json::Token;
 
 /// Tracks above one another that are looked at.
@@ -26,7 +26,10 @@ pub(super) struct TrackLines<'a> {
     /// Lines of spans that overlap others, by their track.
     n_overlaps: HashMap<TrackId, u32, RandomState>,
     lanes: HashMap<(TrackId, u32), TrackId, RandomState>,
-    asynchronous: HashMap<(Box<[u8]>, Box<[u8]>, Box<[u8]>), TrackId, RandomState>,
+    /// By category, id and process, each behind its length.
+    asynchronous: HashMap<Box<[u8]>, TrackId, RandomState>,
+    /// Kept for its memory.
+    key: Vec<u8>,
 }
 
 impl<'a> TrackLines<'a> {
@@ -38,6 +41,7 @@ impl<'a> TrackLines<'a> {
             n_overlaps: HashMap::default(),
             lanes: HashMap::default(),
             asynchronous: HashMap::default(),
+            key: Vec::new(),
         }
     }
 
@@ -140,17 +144,16 @@ impl<'a> TrackLines<'a> {
         limits: &Limits,
         tables: &mut Tables,
     ) -> TrackId {
-        let (id, local, number) = id_of(event, limits);
-        let owned = |value: Token<'_>| Box::<[u8]>::from(value.word());
-        let category = event.get(EventKey::Category).map(owned).unwrap_or_default();
-        let process = event.get(EventKey::Process).map(owned).unwrap_or_default();
-        let owner = if local {
-            process.clone()
-        } else {
-            Box::default()
-        };
-        let key = (category, id, owner);
-        if let Some(&known) = self.asynchronous.get(&key) {
+        let id = EventId::of(event, limits);
+        let word = |key| event.get(key).map(Token::word).unwrap_or_default();
+        let (category, process) = (word(EventKey::Category), word(EventKey::Process));
+        let owner: &[u8] = if id.is_local { &process } else { &[] };
+        self.key.clear();
+        for part in [&category, &id.word, owner] {
+            self.key.extend_from_slice(&part.len().to_le_bytes());
+            self.key.extend_from_slice(part);
+        }
+        if let Some(&known) = self.asynchronous.get(self.key.as_slice()) {
             return known;
         }
         let resource = self.process(&process, tables);
@@ -162,10 +165,10 @@ impl<'a> TrackLines<'a> {
             kind: TrackKind::Async,
             resource,
             name,
-            id: Some(number.unwrap_or(count)),
+            id: Some(id.number().unwrap_or(count)),
             ..Track::default()
         });
-        self.asynchronous.insert(key, track);
+        self.asynchronous.insert(self.key.as_slice().into(), track);
         track
     }
 

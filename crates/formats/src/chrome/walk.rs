@@ -38,8 +38,16 @@ pub(super) enum TracePart<'d> {
 }
 
 impl TracePart<'_> {
-    /// Shows what is to be said of it until `note` breaks.
+    /// Shows what is to be said of it until `note` breaks: of nearly all parts nothing.
+    #[inline]
     pub(super) fn each_note(&self, note: &mut dyn FnMut(Note) -> Flow) -> Flow {
+        match self {
+            Self::Text { .. } | Self::Event { defects: [], .. } => Flow::Continue(()),
+            _ => self.each_note_of_damage(note),
+        }
+    }
+
+    fn each_note_of_damage(&self, note: &mut dyn FnMut(Note) -> Flow) -> Flow {
         match self {
             Self::Text { .. } => Flow::Continue(()),
             Self::Event {
@@ -86,6 +94,18 @@ impl TraceSplitter {
         let limits = self.limits;
         let mut at = 0;
         loop {
+            // Nearly all that lies between events is a comma and the end of a line.
+            if let Some([b',', b'\n', b'{']) = chunk.bytes.get(at..at + 3)
+                && self.is_between_events()
+            {
+                for bytes in [b",", b"\n"] {
+                    let offset = chunk.offset + at as u64;
+                    if see(TracePart::Text { offset, bytes }).is_break() {
+                        return Step::Stop;
+                    }
+                    at += 1;
+                }
+            }
             let window = subslice(chunk.bytes, at..);
             let offset = chunk.offset + at as u64;
             let of = |len: usize| window.get(..len).unwrap_or(window);

@@ -31,7 +31,7 @@ impl Lowering<'_> {
             }
             b'E' => {
                 let annotated = self.annotated(packet, event);
-                self.step(uuid, time, event, SliceStep::End(annotated), offset);
+                self.step(uuid, time, event, SliceStep::End(annotated.into()), offset);
             }
             b'I' | b'i' | b'R' => {
                 let line = self.tracks.line(uuid, self.tables);
@@ -52,7 +52,7 @@ impl Lowering<'_> {
             b'e' | b'F' => {
                 let track = self.asynchronous(packet, event, legacy, uuid);
                 let annotated = self.annotated(packet, event);
-                let step = SliceStep::End(annotated);
+                let step = SliceStep::End(annotated.into());
                 self.place(track.into(), time, Flows::default(), step, true, offset);
             }
             b'n' | b'T' | b'p' => {

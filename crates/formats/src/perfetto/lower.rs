@@ -17,8 +17,9 @@ use super::tracks::{TrackTable, TrackTarget};
 use crate::codec::CountedNotes;
 use crate::codec::two_pass;
 use crate::protobuf::{Content, FieldSplitter, MessagePiece, each};
+use crate::spans::by_line::SliceLine;
 use crate::spans::rows::PendingRows;
-use crate::spans::slices::{Flows, OpenSlice, SliceLine, SliceStep, Slices};
+use crate::spans::slices::{Flows, OpenSlice, SliceStep, Slices};
 use crate::{Error, LowerOptions, Pull, Source};
 
 /// Lowers every part of a source, each a trace of its own.
@@ -185,7 +186,7 @@ impl Lowering<'_> {
             }
             (TrackEventType::End, _) => {
                 let annotated = self.annotated(packet, event);
-                self.step(uuid, time, event, SliceStep::End(annotated), offset);
+                self.step(uuid, time, event, SliceStep::End(annotated.into()), offset);
             }
             (TrackEventType::Instant, _) => {
                 let line = self.tracks.line(uuid, self.tables);
@@ -310,7 +311,7 @@ impl Lowering<'_> {
                 let Some(mut open) = rows.pop() else {
                     return;
                 };
-                open.annotated.append(more);
+                open.args.append(more);
                 self.push_event(track, &open, Some(time));
             }
             SliceStep::Touch => {}
@@ -320,10 +321,9 @@ impl Lowering<'_> {
     fn push_event(&mut self, track: Option<TrackId>, open: &OpenSlice, end: Option<Timestamp>) {
         let name = open.name.unwrap_or_else(|| self.tables.string(""));
         let event_type = self.rows.event_type(name, self.tables);
-        let attributes: &[traceloom_model::Attribute] = &open.annotated.attributes;
         self.rows.events.push(&EventRow {
             track,
-            attributes,
+            attributes: open.args.attributes(),
             ..EventRow::of_process(event_type, open.start, end)
         });
     }

@@ -34,7 +34,7 @@ impl Lowering<'_> {
             function,
             kind: self.kind(packet, event),
             start: time,
-            annotated,
+            args: annotated.into(),
             until,
         }
     }

@@ -11,7 +11,7 @@ use traceloom_model::{
 
 use super::describe::{self, TrackDescription};
 use crate::protobuf::fields;
-use crate::spans::slices::SliceLine;
+use crate::spans::by_line::SliceLine;
 
 /// A track as its descriptors tell, the last one of each fact.
 #[derive(Clone, Debug, Default)]

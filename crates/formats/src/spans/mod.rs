@@ -7,6 +7,7 @@
 
 pub(crate) mod begin_end;
 pub(crate) mod by_context;
+pub(crate) mod by_line;
 pub(crate) mod by_start;
 pub(crate) mod parents_first;
 pub(crate) mod reserved_args;

@@ -48,7 +48,7 @@ pub(crate) fn status_word(status: SpanStatus) -> Option<&'static str> {
 }
 
 /// What the reserved arguments of one span say.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct ReservedArgs {
     pub(crate) status: SpanStatus,
     pub(crate) entry: Option<bool>,

@@ -34,6 +34,7 @@ impl PendingRows {
     }
 
     /// Hands on what there is, once it is `least` rows of a kind.
+    #[inline]
     pub(crate) fn flush(
         &mut self,
         slices: &mut Slices,
@@ -41,16 +42,31 @@ impl PendingRows {
         sink: &mut dyn Sink,
         least: usize,
     ) -> Flow {
+        match self.has_rows(slices, least) {
+            true => self.push(slices, tables, sink, least),
+            false => Flow::Continue(()),
+        }
+    }
+
+    /// Returns true if there are `least` rows of a kind.
+    #[inline]
+    fn has_rows(&self, slices: &Slices, least: usize) -> bool {
         let sampled = self.samples.as_ref().map_or(0, SampleBatch::len);
-        let full = slices.spans.len() >= least
+        slices.spans.len() >= least
             || slices.links.links.len() >= least
             || self.events.len() >= least
             || self.counters.time.len() >= least
             || self.objects.rows.len() >= least
-            || sampled >= least;
-        if !full {
-            return Flow::Continue(());
-        }
+            || sampled >= least
+    }
+
+    fn push(
+        &mut self,
+        slices: &mut Slices,
+        tables: &mut Tables,
+        sink: &mut dyn Sink,
+        room: usize,
+    ) -> Flow {
         let new = tables.take_definitions();
         if !new.is_empty() {
             sink.define(new)?;
@@ -58,7 +74,8 @@ impl PendingRows {
         if !slices.links.links.is_empty() {
             sink.links(std::mem::take(&mut slices.links))?;
         }
-        push_spans(std::mem::take(&mut slices.spans), sink)?;
+        let next = SpanBatch::with_capacity(room);
+        push_spans(std::mem::replace(&mut slices.spans, next), sink)?;
         if !self.events.is_empty() {
             sink.events(std::mem::take(&mut self.events))?;
         }

@@ -6,14 +6,15 @@ use foldhash::fast::RandomState;
 use traceloom_model::bounds::row_number;
 use traceloom_model::{
     Attribute, FunctionId, Level, Limit, Limits, Link, LinkBatch, SpanBatch, SpanId, SpanRow,
-    SpanStatus, StringId, Tables, Timestamp, TrackId, ValueTypeId,
+    SpanStatus, StringId, Tables, Timestamp, ValueTypeId,
 };
 
 use crate::codec::CountedNotes;
+use crate::spans::by_line::{ByLine, SliceLine};
 use crate::spans::reserved_args::ReservedArgs;
 
 /// What arguments say of a span or event.
-#[derive(Debug, Default)]
+#[derive(PartialEq, Debug, Default)]
 pub(crate) struct Annotated {
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) marks: ReservedArgs,
@@ -29,6 +30,37 @@ impl Annotated {
     }
 }
 
+/// What the arguments of a slice say: nothing where it has none, so that slices that wait are small.
+#[derive(Debug, Default)]
+pub(crate) struct SliceArgs(Option<Box<Annotated>>);
+
+impl From<Annotated> for SliceArgs {
+    fn from(annotated: Annotated) -> Self {
+        let is_any = annotated != Annotated::default();
+        Self(is_any.then(|| Box::new(annotated)))
+    }
+}
+
+impl SliceArgs {
+    /// Adds what the end of a slice says to what its begin said.
+    pub(crate) fn append(&mut self, more: Self) {
+        match (&mut self.0, more.0) {
+            (Some(own), Some(more)) => own.append(*more),
+            (own @ None, more) => *own = more,
+            (Some(_), None) => {}
+        }
+    }
+
+    pub(crate) fn attributes(&self) -> &[Attribute] {
+        self.0.as_deref().map_or(&[], |args| &args.attributes)
+    }
+
+    /// Returns how many slices of no length come before it and not in it.
+    pub(crate) fn follows(&self) -> u64 {
+        self.0.as_deref().map_or(0, |args| args.marks.follows)
+    }
+}
+
 /// A slice that began.
 #[derive(Debug)]
 pub(crate) struct OpenSlice {
@@ -36,7 +68,7 @@ pub(crate) struct OpenSlice {
     pub(crate) function: Option<FunctionId>,
     pub(crate) kind: Option<StringId>,
     pub(crate) start: Timestamp,
-    pub(crate) annotated: Annotated,
+    pub(crate) args: SliceArgs,
     /// When it ends, where its begin says so.
     pub(crate) until: Option<Timestamp>,
 }
@@ -48,19 +80,9 @@ pub(crate) struct Flows {
     pub(crate) ending: Vec<u64>,
 }
 
-/// A stack of slices on a track.
-///
-/// A track has one, and further ones where a writer moved spans that overlap others on their track.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct SliceLine {
-    pub(crate) track: TrackId,
-    /// 0 for the first stack of the track.
-    pub(crate) number: u32,
-}
-
-impl From<TrackId> for SliceLine {
-    fn from(track: TrackId) -> Self {
-        Self { track, number: 0 }
+impl Flows {
+    fn is_empty(&self) -> bool {
+        self.on.is_empty() && self.ending.is_empty()
     }
 }
 
@@ -68,7 +90,7 @@ impl From<TrackId> for SliceLine {
 #[derive(Debug)]
 pub(crate) enum SliceStep {
     Begin(OpenSlice),
-    End(Annotated),
+    End(SliceArgs),
     /// Nothing but flows, for the slice that is open.
     Touch,
 }
@@ -76,16 +98,16 @@ pub(crate) enum SliceStep {
 #[derive(Debug)]
 struct HeldSlice {
     time: Timestamp,
-    flows: Flows,
+    flows: Option<Box<Flows>>,
     step: SliceStep,
 }
 
 /// The slices of all tracks.
 #[derive(Debug)]
 pub(crate) struct Slices {
-    open: HashMap<SliceLine, Vec<(SpanId, OpenSlice)>, RandomState>,
+    open: ByLine<Vec<(SpanId, OpenSlice)>>,
     /// Lines out of order, until all of them is known.
-    held: HashMap<SliceLine, Vec<HeldSlice>, RandomState>,
+    held: ByLine<Vec<HeldSlice>>,
     /// Lines with open slices at the end of the input, the first one last; `None` until `end_one` is called.
     unfinished: Option<Vec<SliceLine>>,
     n_held: usize,
@@ -102,8 +124,8 @@ pub(crate) struct Slices {
 impl Slices {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
-            open: HashMap::default(),
-            held: HashMap::default(),
+            open: ByLine::default(),
+            held: ByLine::default(),
             unfinished: None,
             n_held: 0,
             n_open: 0,
@@ -129,8 +151,9 @@ impl Slices {
         step: SliceStep,
         tally: &mut CountedNotes,
     ) -> Option<SliceLine> {
+        let flows = (!flows.is_empty()).then(|| Box::new(flows));
         let row = HeldSlice { time, flows, step };
-        self.held.entry(line).or_default().push(row);
+        self.held.or_default(line).push(row);
         self.n_held += 1;
         if self.n_held <= self.most_open {
             return None;
@@ -139,8 +162,8 @@ impl Slices {
             "slices out of order are more than allowed: what follows may nest wrongly".to_owned()
         });
         let rows = self.held.iter();
-        rows.max_by_key(|(line, rows)| (rows.len(), **line))
-            .map(|(&line, _)| line)
+        rows.max_by_key(|(line, rows)| (rows.len(), *line))
+            .map(|(line, _)| line)
     }
 
     /// Takes what is held of a track, in the order of time; what has one time as it came.
@@ -148,17 +171,18 @@ impl Slices {
         &mut self,
         line: SliceLine,
     ) -> impl Iterator<Item = (Timestamp, Flows, SliceStep)> + use<> {
-        let mut rows = self.held.remove(&line).unwrap_or_default();
+        let mut rows = self.held.take(line);
         self.n_held -= rows.len();
         rows.sort_by_key(|row| row.time);
-        rows.into_iter().map(|row| (row.time, row.flows, row.step))
+        rows.into_iter().map(|row| {
+            let flows = row.flows.map(|flows| *flows).unwrap_or_default();
+            (row.time, flows, row.step)
+        })
     }
 
     /// Returns the tracks of which something is held.
     pub(crate) fn holding(&self) -> Vec<SliceLine> {
-        let mut lines: Vec<SliceLine> = self.held.keys().copied().collect();
-        lines.sort_unstable();
-        lines
+        self.held.in_use()
     }
 
     /// Takes the next thing that happens on a track.
@@ -175,7 +199,7 @@ impl Slices {
         self.expire(line, time);
         match step {
             SliceStep::Begin(open) => {
-                let rows = self.open.entry(line).or_default();
+                let rows = self.open.or_default(line);
                 if self.n_open >= self.most_open || rows.len() >= self.most_deep {
                     tally.add(Level::Damage, "limit_open_spans", offset, || {
                         "more slices are open than allowed: this one is left out".to_owned()
@@ -188,8 +212,8 @@ impl Slices {
                 self.n_open += 1;
                 self.flow(id, time, flows);
             }
-            SliceStep::End(annotated) => {
-                let rows = self.open.get_mut(&line);
+            SliceStep::End(args) => {
+                let rows = self.open.get_mut(line);
                 let Some(&(id, _)) = rows.as_ref().and_then(|rows| rows.last()) else {
                     tally.add(Level::Warn, "unmatched_end", offset, || {
                         "a slice ends that did not begin".to_owned()
@@ -197,10 +221,10 @@ impl Slices {
                     return;
                 };
                 self.flow(id, time, flows);
-                self.close(line, time, Some(annotated), SpanStatus::Complete);
+                self.close(line, time, args, SpanStatus::Complete);
             }
             SliceStep::Touch => {
-                let rows = self.open.get(&line);
+                let rows = self.open.get(line);
                 if let Some(&(id, _)) = rows.and_then(|rows| rows.last()) {
                     self.flow(id, time, flows);
                 }
@@ -211,21 +235,21 @@ impl Slices {
     /// Ends slices whose end came with their begin.
     fn expire(&mut self, line: SliceLine, time: Timestamp) {
         loop {
-            let top = self.open.get(&line).and_then(|rows| rows.last());
+            let top = self.open.get(line).and_then(|rows| rows.last());
             let Some(until) = top.and_then(|(_, open)| open.until) else {
                 return;
             };
             if until > time {
                 return;
             }
-            self.close(line, until, None, SpanStatus::Complete);
+            self.close(line, until, SliceArgs::default(), SpanStatus::Complete);
         }
     }
 
     /// Returns true if a slice that begins and ends then lies within what is open on a track.
     pub(crate) fn fits(&mut self, line: SliceLine, time: Timestamp, until: Timestamp) -> bool {
         self.expire(line, time);
-        let top = self.open.get(&line).and_then(|rows| rows.last());
+        let top = self.open.get(line).and_then(|rows| rows.last());
         top.and_then(|(_, open)| open.until)
             .is_none_or(|around| until <= around)
     }
@@ -259,30 +283,23 @@ impl Slices {
         }
     }
 
-    fn close(
-        &mut self,
-        line: SliceLine,
-        end: Timestamp,
-        more: Option<Annotated>,
-        status: SpanStatus,
-    ) {
-        let Some(rows) = self.open.get_mut(&line) else {
+    fn close(&mut self, line: SliceLine, end: Timestamp, more: SliceArgs, status: SpanStatus) {
+        let Some(rows) = self.open.get_mut(line) else {
             return;
         };
         let Some((id, mut open)) = rows.pop() else {
             return;
         };
         self.n_open -= 1;
-        if let Some(more) = more {
-            open.annotated.append(more);
-        }
-        let marks = &open.annotated.marks;
+        open.args.append(more);
+        let args = open.args.0.map(|args| *args).unwrap_or_default();
+        let (mut attributes, marks) = (args.attributes, args.marks);
         let parent = rows.last().map(|&(id, _)| id);
         let status = match marks.status {
             SpanStatus::Complete => status,
             marked => marked,
         };
-        self.spans.push(&SpanRow {
+        let row = SpanRow {
             id,
             parent,
             depth: row_number(rows.len()),
@@ -293,12 +310,13 @@ impl Slices {
             end: end.max(open.start),
             status,
             entry: marks.entry.unwrap_or(parent.is_none()),
-            counters: &open.annotated.counters,
-            attributes: &open.annotated.attributes,
+            counters: &args.counters,
+            attributes: &[],
             exception: marks.exception,
             context: marks.context(),
             origin: None,
-        });
+        };
+        self.spans.push_with(&row, &mut attributes);
     }
 
     /// Ends slices that are still open, a batch at most or all of one line; returns false when there are none.
@@ -307,25 +325,24 @@ impl Slices {
     pub(crate) fn end_one(&mut self) -> bool {
         let open = &self.open;
         let unfinished = self.unfinished.get_or_insert_with(|| {
-            let lines = open.iter().filter(|(_, rows)| !rows.is_empty());
-            let mut lines: Vec<SliceLine> = lines.map(|(&line, _)| line).collect();
-            lines.sort_unstable_by(|a, b| b.cmp(a));
+            let mut lines = open.in_use();
+            lines.reverse();
             lines
         });
         let Some(&line) = unfinished.last() else {
             return false;
         };
-        while let Some((_, open)) = self.open.get(&line).and_then(|rows| rows.last()) {
+        while let Some((_, open)) = self.open.get(line).and_then(|rows| rows.last()) {
             let (end, status) = match open.until {
                 Some(until) => (until, SpanStatus::Complete),
                 None => (self.last, SpanStatus::PartialEnd),
             };
-            self.close(line, end, None, status);
+            self.close(line, end, SliceArgs::default(), status);
             if self.spans.len() >= traceloom_model::BATCH_ROWS {
                 return true;
             }
         }
-        self.open.remove(&line);
+        self.open.take(line);
         self.unfinished.as_mut().and_then(Vec::pop);
         true
     }

@@ -1,33 +1,42 @@
 //! Objects with nothing unusual in them, looked through in one pass and without a table of their values.
 
-use traceloom_model::bounds::{length_u32, subslice};
+use traceloom_model::bounds::subslice;
 
-use super::token::{Token, short_key_of};
+use super::token::Token;
 use super::value::Kind;
 
 /// Where a value is in a text.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct TokenPlace {
-    pub(super) kind: Kind,
+    pub(super) start: usize,
+    pub(super) end: usize,
     pub(super) is_escaped: bool,
-    pub(super) start: u32,
-    pub(super) end: u32,
 }
 
 impl TokenPlace {
     /// Returns the value of the text that has this place in it.
     #[inline]
     pub(crate) fn of<'d>(&self, text: &'d [u8]) -> Token<'d> {
-        let raw = subslice(text, self.start as usize..self.end as usize);
-        Token::new(self.kind, raw, self.is_escaped)
+        let raw = subslice(text, self.start..self.end);
+        // The first byte of a value says what it is.
+        let kind = match raw.first() {
+            Some(b'"') => Kind::String,
+            Some(b'{') => Kind::Object,
+            Some(b'[') => Kind::Array,
+            Some(b't') => Kind::True,
+            Some(b'f') => Kind::False,
+            Some(b'n') => Kind::Null,
+            _ => Kind::Number,
+        };
+        Token::new(kind, raw, self.is_escaped)
     }
 }
 
 /// Containers inside containers that are looked through: each has a bit of a word.
 const DEEPEST: usize = 64;
 
-/// Looks through the object that `text` begins with and shows each member: its key, packed by [`short_key_of`], or 0 for a key
-/// that is longer, and its place.
+/// Looks through the object that `text` begins with and shows each member: its key, packed by [`short_key`](super::short_key),
+/// or 0 for one that is longer, and its place.
 ///
 /// Returns where the object ends, none where anything in it is unusual: escapes in a key, exponents, more than `deepest`
 /// containers inside one another, damage. [`Document::parse`](super::Document::parse) is for that, and what was shown up to
@@ -37,7 +46,7 @@ pub(crate) fn plain_object(
     deepest: usize,
     mut see: impl FnMut(u64, TokenPlace),
 ) -> Option<usize> {
-    if text.first() != Some(&b'{') || deepest == 0 || text.len() > u32::MAX as usize {
+    if text.first() != Some(&b'{') || deepest == 0 {
         return None;
     }
     let deepest = deepest.min(DEEPEST) - 1;
@@ -49,17 +58,33 @@ pub(crate) fn plain_object(
         let (key, value) = plain_key(text, at)?;
         let place = plain_value(text, value, deepest)?;
         see(key, place);
-        at = after_space(text, place.end as usize);
+        at = place.end;
         match text.get(at)? {
             b',' => at = after_space(text, at + 1),
             b'}' => return Some(at + 1),
-            _ => return None,
+            _ => {
+                at = after_more_space(text, at);
+                match text.get(at)? {
+                    b',' => at = after_space(text, at + 1),
+                    b'}' => return Some(at + 1),
+                    _ => return None,
+                }
+            }
         }
     }
 }
 
 #[inline]
-fn after_space(text: &[u8], mut at: usize) -> usize {
+fn after_space(text: &[u8], at: usize) -> usize {
+    match text.get(at) {
+        Some(b' ' | b'\t' | b'\n' | b'\r') => after_more_space(text, at + 1),
+        _ => at,
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn after_more_space(text: &[u8], mut at: usize) -> usize {
     while matches!(text.get(at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
         at += 1;
     }
@@ -67,53 +92,62 @@ fn after_space(text: &[u8], mut at: usize) -> usize {
 }
 
 /// Reads a key without escapes and its colon: the packed key, and where its value begins.
-#[inline]
+// Called for each member of each event: what is not usual is out of its way.
+#[inline(always)]
 fn plain_key(text: &[u8], at: usize) -> Option<(u64, usize)> {
-    if text.get(at) != Some(&b'"') {
+    let (b'"', rest) = text.get(at..)?.split_first()? else {
         return None;
-    }
-    let word = text.get(at + 1..).and_then(<[u8]>::first_chunk);
-    let word = word.copied().map(u64::from_le_bytes)?;
-    let (key, end) = match ends_of_strings(word) {
-        0 => {
-            let (end, is_escaped) = quoted(text, at)?;
-            if is_escaped {
-                return None;
-            }
-            let key = if end - at == 9 {
-                short_key_of(word, 8)
-            } else {
-                0
-            };
-            (key, end)
-        }
-        found => {
-            let length = found.trailing_zeros() / 8;
-            let end = at + 1 + length as usize;
-            if text.get(end) != Some(&b'"') {
-                return None;
-            }
-            (short_key_of(word, length), end)
-        }
     };
-    let colon = after_space(text, end + 1);
-    (text.get(colon) == Some(&b':')).then(|| (key, after_space(text, colon + 1)))
+    let word = u64::from_le_bytes(*rest.first_chunk()?);
+    let found = ends_of_strings(word);
+    if found == 0 {
+        return plain_long_key(text, at, word);
+    }
+    let end = at + 1 + found.trailing_zeros() as usize / 8;
+    // The key and its quote.
+    let key = word & (found ^ (found - 1));
+    match text.get(end..end + 3)? {
+        [b'"', b':', next] if *next > b' ' => Some((key, end + 2)),
+        [b'"', ..] => Some((key, after_colon(text, end + 1)?)),
+        _ => None,
+    }
+}
+
+/// Reads a key of eight bytes or more, the first ones of which are `word`.
+#[cold]
+#[inline(never)]
+fn plain_long_key(text: &[u8], at: usize, word: u64) -> Option<(u64, usize)> {
+    let (end, is_escaped) = quoted(text, at)?;
+    let key = if end - at == 9 { word } else { 0 };
+    let value = after_colon(text, end + 1)?;
+    (!is_escaped).then_some((key, value))
+}
+
+#[cold]
+#[inline(never)]
+fn after_colon(text: &[u8], at: usize) -> Option<usize> {
+    let colon = after_space(text, at);
+    (text.get(colon) == Some(&b':')).then(|| after_space(text, colon + 1))
 }
 
 /// Returns the place of the value that begins at `start`.
-#[inline]
+#[inline(always)]
 fn plain_value(text: &[u8], start: usize, deepest: usize) -> Option<TokenPlace> {
-    let (kind, end, is_escaped) = match text.get(start)? {
-        b'{' => (Kind::Object, plain_container(text, start, deepest)?, false),
-        b'[' => (Kind::Array, plain_container(text, start, deepest)?, false),
+    let mut is_escaped = false;
+    let end = match text.get(start)? {
+        b'"' => {
+            let end;
+            (end, is_escaped) = short_quoted(text, start)?;
+            end + 1
+        }
+        b'{' | b'[' => plain_container(text, start, deepest)?,
         b't' | b'f' | b'n' => plain_word(text, start)?,
-        _ => plain_scalar(text, start)?,
+        _ => start + plain_number(subslice(text, start..))?,
     };
     Some(TokenPlace {
-        kind,
+        start,
+        end,
         is_escaped,
-        start: length_u32(start),
-        end: length_u32(end),
     })
 }
 
@@ -141,7 +175,7 @@ fn plain_container(text: &[u8], start: usize, deepest: usize) -> Option<usize> {
                     continue;
                 }
             }
-            b't' | b'f' | b'n' => at = plain_word(text, at)?.1,
+            b't' | b'f' | b'n' => at = plain_word(text, at)?,
             _ => at = plain_scalar(text, at)?.1,
         }
         loop {
@@ -169,17 +203,16 @@ fn plain_container(text: &[u8], start: usize, deepest: usize) -> Option<usize> {
     }
 }
 
-/// Returns kind and end of `true`, `false` or `null`.
-fn plain_word(text: &[u8], start: usize) -> Option<(Kind, usize, bool)> {
+/// Finds the end of `true`, `false` or `null`.
+fn plain_word(text: &[u8], start: usize) -> Option<usize> {
     let rest = subslice(text, start..);
-    let (kind, length) = match rest {
-        [b't', b'r', b'u', b'e', ..] => (Kind::True, 4),
-        [b'f', b'a', b'l', b's', b'e', ..] => (Kind::False, 5),
-        [b'n', b'u', b'l', b'l', ..] => (Kind::Null, 4),
+    let length = match rest {
+        [b't', b'r', b'u', b'e', ..] | [b'n', b'u', b'l', b'l', ..] => 4,
+        [b'f', b'a', b'l', b's', b'e', ..] => 5,
         _ => return None,
     };
     let is_end = !in_token(*rest.get(length)?);
-    is_end.then_some((kind, start + length, false))
+    is_end.then_some(start + length)
 }
 
 /// Returns true if a byte goes on with a number or a word.
@@ -187,19 +220,36 @@ fn in_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
 }
 
-/// Finds the closing quote of the string that opens at `open`, and says whether there are escapes before it.
-#[inline]
-pub(super) fn quoted(bytes: &[u8], open: usize) -> Option<(usize, bool)> {
-    let mut at = open + 1;
-    let mut is_escaped = false;
-    loop {
-        at += quote_or_backslash(bytes.get(at..)?)?;
-        match bytes.get(at) {
-            Some(b'"') => return Some((at, is_escaped)),
-            _ => at += 2,
-        }
-        is_escaped = true;
+/// Does what [`quoted`] does, at once where a string is short.
+#[inline(always)]
+fn short_quoted(bytes: &[u8], open: usize) -> Option<(usize, bool)> {
+    let word = u64::from_le_bytes(*bytes.get(open + 1..)?.first_chunk()?);
+    let found = ends_of_strings(word);
+    let end = open + 1 + found.trailing_zeros() as usize / 8;
+    match bytes.get(end) {
+        Some(b'"') if found != 0 => Some((end, false)),
+        _ => quoted(bytes, open),
     }
+}
+
+/// Finds the closing quote of the string that opens at `open`, and says whether there are escapes before it.
+#[inline(never)]
+pub(super) fn quoted(bytes: &[u8], open: usize) -> Option<(usize, bool)> {
+    let at = open + 1 + quote_or_backslash(bytes.get(open + 1..)?)?;
+    match bytes.get(at) {
+        Some(b'"') => Some((at, false)),
+        _ => Some((end_of_escaped(bytes, at)?, true)),
+    }
+}
+
+/// Finds the closing quote of a string whose first escape is at `at`.
+#[cold]
+fn end_of_escaped(bytes: &[u8], mut at: usize) -> Option<usize> {
+    while bytes.get(at) != Some(&b'"') {
+        at += 2;
+        at += quote_or_backslash(bytes.get(at..)?)?;
+    }
+    Some(at)
 }
 
 /// Returns kind and end of the string or the number without exponent at `start`, and whether there are escapes in it.
@@ -235,20 +285,16 @@ pub(crate) fn quote_or_backslash(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Returns the length of a number without exponent, as nearly all are, if another byte than those of tokens follows it.
-#[inline]
+#[inline(always)]
 pub(super) fn plain_number(bytes: &[u8]) -> Option<usize> {
-    let run = |from: usize| {
-        let rest = bytes.get(from..).unwrap_or_default();
-        from + rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
-    };
     let first = usize::from(bytes.first() == Some(&b'-'));
-    let mut end = run(first);
+    let mut end = end_of_digits(bytes, first);
     if end == first {
         return None;
     }
     if bytes.get(end) == Some(&b'.') {
         let whole = end + 1;
-        end = run(whole);
+        end = end_of_digits(bytes, whole);
         if end == whole {
             return None;
         }
@@ -257,10 +303,39 @@ pub(super) fn plain_number(bytes: &[u8]) -> Option<usize> {
     is_end.then_some(end)
 }
 
+/// Steps over digits, eight at a time.
+#[inline(always)]
+fn end_of_digits(bytes: &[u8], mut at: usize) -> usize {
+    let rest = loop {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let Some(word) = rest.first_chunk() else {
+            break rest;
+        };
+        let others = not_digits(u64::from_le_bytes(*word) ^ ZEROS);
+        if others != 0 {
+            return at + others.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    };
+    at + rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+}
+
+const ONES: u64 = u64::MAX / 255;
+/// Turns eight digits into their values.
+pub(super) const ZEROS: u64 = ONES * b'0' as u64;
+
+/// Has the highest bit set of each byte that is no value of a digit.
+#[inline(always)]
+pub(super) const fn not_digits(values: u64) -> u64 {
+    const HIGHEST: u64 = ONES << 7;
+    const TO_HIGHEST: u64 = ONES * (0x80 - 10);
+    // It is set, or adding does it.
+    (((values & !HIGHEST) + TO_HIGHEST) | values) & HIGHEST
+}
+
 /// Has its highest bit set in each byte of a word that is a quote or a backslash, and may have it in bytes above the first of these.
 #[inline]
 fn ends_of_strings(word: u64) -> u64 {
-    const ONES: u64 = u64::MAX / 255;
     const QUOTES: u64 = ONES * b'"' as u64;
     const BACKSLASHES: u64 = ONES * b'\\' as u64;
     let zeros = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7);

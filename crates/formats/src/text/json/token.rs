@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use traceloom_model::bounds::subslice;
 
+use super::plain::{ZEROS, not_digits};
 use super::text::unescape;
 use super::value::Kind;
 
@@ -26,16 +27,19 @@ impl<'d> Token<'d> {
     }
 
     /// Returns what it is.
+    #[inline]
     pub(crate) fn kind(self) -> Kind {
         self.kind
     }
 
     /// Returns its bytes as they stand in the text.
+    #[inline]
     pub(crate) fn raw(self) -> &'d [u8] {
         self.raw
     }
 
     /// Returns the bytes of a string, escapes resolved; lone surrogates in their three-byte form.
+    #[inline]
     pub(crate) fn bytes(self) -> Option<Cow<'d, [u8]>> {
         let inside = || subslice(self.raw, 1..self.raw.len().saturating_sub(1));
         (self.kind == Kind::String).then(|| match self.is_escaped {
@@ -68,8 +72,16 @@ impl<'d> Token<'d> {
     }
 
     /// Returns the word that tells one id from another: its text, whatever its type.
+    #[inline]
     pub(crate) fn word(self) -> Cow<'d, [u8]> {
         self.bytes().unwrap_or(Cow::Borrowed(self.raw))
+    }
+
+    /// Returns microseconds, a number or the text of one, as nanoseconds: rounded down, never through a float.
+    #[inline]
+    pub(crate) fn nanoseconds(self) -> Option<i64> {
+        let plain = (self.kind == Kind::Number).then(|| plain_microseconds(self.raw));
+        plain.flatten().or_else(|| self.scaled(1000))
     }
 
     /// Returns a number, or the number that a string spells, times `factor`, as [`scale`] does.
@@ -82,25 +94,16 @@ impl<'d> Token<'d> {
     }
 }
 
-/// Packs the first `length` bytes of a word, at most eight, as [`short_key`] does.
+/// Packs the first `length` bytes of a word, at most eight, as [`short_key`] does; the quote behind them is in it.
 #[inline]
-pub(crate) fn short_key_of(word: u64, length: u32) -> u64 {
-    // A shift by all 64 bits is none.
-    let mask = u64::MAX.checked_shr(64 - 8 * length).unwrap_or(0);
-    let packed = word & mask;
-    match packed.leading_zeros() >= 72 - 8 * length.max(1) {
-        true => 0,
-        false => packed,
-    }
+pub(super) fn short_key_of(word: u64, length: u32) -> u64 {
+    word & u64::MAX >> 56_u32.saturating_sub(8 * length)
 }
 
-/// Packs up to eight bytes of a key into a number, so that keys are compared at once; 0 for a key that ends with a zero byte,
-/// as none that is looked for does.
+/// Packs up to eight bytes of a key into a number, so that keys are compared at once: with the quote behind them, where it
+/// has a place, so that all keys differ.
 pub(crate) const fn short_key(key: &[u8]) -> u64 {
-    let mut packed = 0;
-    if let [.., 0] = key {
-        return packed;
-    }
+    let mut packed = if key.len() < 8 { b'"' as u64 } else { 0 };
     let mut rest = key;
     while let [before @ .., last] = rest {
         packed = packed << 8 | *last as u64;
@@ -115,6 +118,48 @@ pub(crate) const fn short_key(key: &[u8]) -> u64 {
 #[must_use]
 pub fn scale(text: &str, factor: i64) -> Option<i64> {
     scale_short(text.as_bytes(), factor).or_else(|| scale_any(text, factor))
+}
+
+/// Microseconds with up to three decimals, as nearly every time is written, as nanoseconds; none for what is longer or not
+/// written so.
+#[inline]
+fn plain_microseconds(text: &[u8]) -> Option<i64> {
+    // So many digits, three more and a point fit 64 bits.
+    if text.len() > 15 {
+        return None;
+    }
+    let (mut whole, mut rest) = leading_digits(text);
+    while let [byte @ b'0'..=b'9', after @ ..] = rest {
+        whole = whole * 10 + i64::from(byte - b'0');
+        rest = after;
+    }
+    let digit = |byte: &u8| i64::from(byte.wrapping_sub(b'0'));
+    let decimals = match rest {
+        [] => [0; 3],
+        [b'.', a] => [digit(a), 0, 0],
+        [b'.', a, b] => [digit(a), digit(b), 0],
+        [b'.', a, b, c] => [digit(a), digit(b), digit(c)],
+        _ => return None,
+    };
+    let [a, b, c] = decimals;
+    let is_plain = decimals.iter().all(|digit| *digit < 10);
+    is_plain.then(|| whole * 1000 + a * 100 + b * 10 + c)
+}
+
+/// Reads up to eight digits at once, if there are eight bytes, and returns what follows them.
+#[inline]
+fn leading_digits(text: &[u8]) -> (i64, &[u8]) {
+    let Some(word) = text.first_chunk() else {
+        return (0, text);
+    };
+    let values = u64::from_le_bytes(*word) ^ ZEROS;
+    let n_digits = not_digits(values).trailing_zeros() / 8;
+    // Noughts before them; what follows them falls out.
+    let values = values.checked_shl(64 - 8 * n_digits).unwrap_or(0);
+    let pairs = (values * 10 + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    let eight = (fours * 10_000 + (fours >> 32)) & 0xffff_ffff;
+    (eight.cast_signed(), subslice(text, n_digits as usize..))
 }
 
 /// Digits that a `u64` holds, and a point.

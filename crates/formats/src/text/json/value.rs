@@ -139,10 +139,9 @@ impl<'d> Value<'d> {
     #[inline]
     pub(crate) fn place(self) -> TokenPlace {
         TokenPlace {
-            kind: self.node.kind,
+            start: self.start(),
+            end: self.end(),
             is_escaped: self.node.is_escaped,
-            start: self.node.start,
-            end: self.node.end,
         }
     }
 
