@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use traceloom_formats::{Format, LowerOptions, Record, RecordSink};
 use traceloom_input::{Document, Input};
-use traceloom_model::{Asks, Batch, Flow, Level, Limits, Note, Notes, Sink, Stage};
+use traceloom_model::{Asks, Batch, Flow, Level, Limits, Note, Notes, Sink, Stage, Timestamp};
 
 use crate::args::Common;
 use crate::asked::SeenNames;
@@ -162,6 +162,10 @@ struct Watched<'s> {
 impl Stage for Watched<'_> {
     fn asks(&self) -> Asks {
         self.to.asks()
+    }
+
+    fn wants_details(&self, start: Timestamp, end: Option<Timestamp>) -> bool {
+        self.to.wants_details(start, end)
     }
 
     fn pass(&mut self, batch: Batch) -> Flow {

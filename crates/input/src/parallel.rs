@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use traceloom_formats::{Error, Lower, LowerOptions, Piece, Pieces};
-use traceloom_model::{Asks, Batch, Flow, Join, Sink, Stage};
+use traceloom_model::{Asks, Batch, Flow, Join, Sink, Stage, Timestamp};
 
 use crate::Document;
 use crate::pipe::Sender;
@@ -69,6 +69,10 @@ struct Unbroken<'s> {
 impl Stage for Unbroken<'_> {
     fn asks(&self) -> Asks {
         self.to.asks()
+    }
+
+    fn wants_details(&self, start: Timestamp, end: Option<Timestamp>) -> bool {
+        self.to.wants_details(start, end)
     }
 
     fn pass(&mut self, batch: Batch) -> Flow {

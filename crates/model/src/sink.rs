@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::{
     Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, LinkBatch, Note, ObjectBatch,
-    PathBatch, RootBatch, SampleBatch, SpanBatch, StepBatch, StringId,
+    PathBatch, RootBatch, SampleBatch, SpanBatch, StepBatch, StringId, Timestamp,
 };
 
 /// Go on, or stop reading: a sink that has seen enough breaks.
@@ -120,6 +120,14 @@ pub trait Sink {
     /// Returns what this sink asks of a reader: everything, and no checks of what is left out.
     fn asks(&self) -> Asks {
         Asks::default()
+    }
+
+    /// Returns false if this sink has no use for the attributes and counters of a call that begins and ends then, such as one that a
+    /// list has no room for: a reader may push the call without them. What was refused once is refused from then on.
+    ///
+    /// Without an end it is asked of a call that is still open.
+    fn wants_details(&self, _start: Timestamp, _end: Option<Timestamp>) -> bool {
+        true
     }
 
     /// Says in which order spans come and what time zero is. Called before any batch, and once again before

@@ -3,6 +3,7 @@
 use crate::{
     Asks, Clock, CounterBatch, Definitions, EdgeBatch, EventBatch, Flow, LinkBatch, Note,
     ObjectBatch, Order, PathBatch, RootBatch, SampleBatch, Sink, SpanBatch, StepBatch, StringId,
+    Timestamp,
 };
 
 /// One call of a [`Sink`] method, as a value that can wait, be sent to a thread or be looked at.
@@ -99,6 +100,11 @@ pub trait Stage {
     /// Returns what this stage asks: nearly always the same as the sink behind it.
     fn asks(&self) -> Asks;
 
+    /// Answers [`Sink::wants_details`]: a stage that hands on calls as they come may ask the sink behind it.
+    fn wants_details(&self, _start: Timestamp, _end: Option<Timestamp>) -> bool {
+        true
+    }
+
     /// Takes one batch and pushes on what comes of it.
     fn pass(&mut self, batch: Batch) -> Flow;
 }
@@ -106,6 +112,10 @@ pub trait Stage {
 impl<T: Stage + ?Sized> Sink for T {
     fn asks(&self) -> Asks {
         Stage::asks(self)
+    }
+
+    fn wants_details(&self, start: Timestamp, end: Option<Timestamp>) -> bool {
+        Stage::wants_details(self, start, end)
     }
 
     fn begin(&mut self, order: Order, clock: Clock) {

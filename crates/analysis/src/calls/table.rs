@@ -204,7 +204,7 @@ pub struct CallTable {
     /// The key of the last call that there is room for, once there is none for more; equal ones that come later sort behind it.
     edge: Option<SortKey>,
     pub(super) keys: Vec<(SortKey, u64, Call)>,
-    /// Texts of the calls kept from the last batch.
+    /// Texts of the calls kept here that others may refer to as well, until they are forgotten.
     held: HashSet<StringId>,
     /// Texts that only calls kept here refer to.
     own: Vec<StringId>,
@@ -311,6 +311,7 @@ impl CallTable {
         for (_, _, call) in &self.keys {
             texts_of(&call.attributes, &mut still);
         }
+        self.held.retain(|id| still.contains(id));
         let strings = &mut self.calls.tables.strings;
         self.own.retain(|id| {
             let is_held = still.contains(id);
@@ -333,6 +334,24 @@ impl CallTable {
         if self.query.selection.accepts(&view) {
             self.keep(row, uses);
         }
+    }
+
+    /// Returns false if a call that begins and ends then is known not to be kept.
+    fn has_room(&self, start: Timestamp, end: Option<Timestamp>) -> bool {
+        let Some((column, _)) = &self.query.sort else {
+            return self.keys.len() < self.query.most();
+        };
+        let number = match (column, end) {
+            (Column::Start, _) => Some(start),
+            (Column::End, end) => end,
+            (Column::Duration, Some(end)) => Some(end.saturating_sub(start).max(0)),
+            _ => None,
+        };
+        let Some(key) = number.map(SortKey::Number) else {
+            return true;
+        };
+        let is_beyond = |edge| self.query.compare(&key, edge).is_ge();
+        !self.query.is_behind(&key) && !self.edge.as_ref().is_some_and(is_beyond)
     }
 
     fn keep(&mut self, row: &SpanRow<'_>, uses: Option<Uses>) {
@@ -424,6 +443,10 @@ impl Sink for CallTable {
         }
     }
 
+    fn wants_details(&self, start: Timestamp, end: Option<Timestamp>) -> bool {
+        self.finder.is_some() || !self.query.selection.is_empty() || self.has_room(start, end)
+    }
+
     fn begin(&mut self, order: Order, clock: Clock) {
         if let Some(finder) = &mut self.finder {
             finder.begin(order);
@@ -432,7 +455,6 @@ impl Sink for CallTable {
     }
 
     fn define(&mut self, definitions: Definitions) -> Flow {
-        self.held.clear();
         self.calls.tables.define(definitions)
     }
 
@@ -467,7 +489,7 @@ impl Sink for CallTable {
             return;
         }
         for id in strings {
-            if self.held.contains(id) {
+            if self.held.remove(id) {
                 self.own.push(*id);
             } else {
                 self.calls.tables.strings.drop_row(id.index());

@@ -202,6 +202,68 @@ fn pass(table: &mut CallTable, calls: i64) {
     }
 }
 
+fn titles_of(calls: &Calls) -> Vec<String> {
+    let rows = calls.rows.iter();
+    let titles = rows.map(|call| match calls.cell(call, &Column::Title) {
+        Cell::Text(text) => text.into_owned(),
+        other => panic!("{other:?}"),
+    });
+    titles.collect()
+}
+
+#[test]
+fn texts_of_kept_calls_outlive_the_batches_behind_them() {
+    let mut table = CallTable::new(CallQuery {
+        sort: Some((Column::Start, false)),
+        limit: Some(2),
+        ..CallQuery::default()
+    });
+    let mut tables = Tables::new();
+    let name = tables.string("exec-1");
+    let track = tables.track(Track::thread(name));
+    let name = tables.string("service");
+    let service = tables.function(Function::named(name));
+    let title = tables.attribute_named("title");
+    let mut texts = Vec::new();
+    for start in 0..3 {
+        let text = tables.value(format!("call {start}").as_bytes());
+        texts.push(text);
+        let attributes = [Attribute::new(title, Value::Text(text))];
+        let mut batch = SpanBatch::default();
+        batch.push(&SpanRow {
+            attributes: &attributes,
+            ..SpanRow::call(tables.reserve_span(), track, service, start, start + 1)
+        });
+        let _ = table.define(tables.take_definitions());
+        let _ = table.spans(batch);
+    }
+    table.forget(&texts);
+    assert_eq!(titles_of(&table.finish()), ["call 0", "call 1"]);
+}
+
+#[test]
+fn details_of_calls_without_room_are_not_wanted() {
+    let query = |selection| CallQuery {
+        sort: Some((Column::Duration, true)),
+        limit: Some(2),
+        selection,
+        ..CallQuery::default()
+    };
+    let mut table = CallTable::new(query(Selection::default()));
+    assert!(table.wants_details(0, Some(1)));
+    pass(&mut table, 20_000);
+    assert!(!table.wants_details(0, Some(1)));
+    assert!(table.wants_details(0, Some(20_001)));
+    // How long it takes is not known yet.
+    assert!(table.wants_details(0, None));
+    let mut table = CallTable::new(query(Selection {
+        min_duration: 1,
+        ..Selection::default()
+    }));
+    pass(&mut table, 20_000);
+    assert!(table.wants_details(0, Some(1)));
+}
+
 #[test]
 fn texts_of_calls_that_are_not_kept_are_forgotten() {
     let titles = |sort, limit| {
@@ -214,12 +276,7 @@ fn texts_of_calls_that_are_not_kept_are_forgotten() {
         let calls = table.finish();
         let texts = calls.tables.strings.iter().flatten().count();
         assert!(texts < 3 + 2 * limit, "{texts} texts for {limit} calls");
-        let rows = calls.rows.iter();
-        let titles = rows.map(|call| match calls.cell(call, &Column::Title) {
-            Cell::Text(text) => text.into_owned(),
-            other => panic!("{other:?}"),
-        });
-        titles.collect::<Vec<_>>()
+        titles_of(&calls)
     };
     assert_eq!(titles(None, 3), ["call 0", "call 0", "call 1"]);
     let longest = titles(Some((Column::Duration, true)), 2);

@@ -76,22 +76,29 @@ pub(super) enum TextLimits {
 }
 
 /// Appends the parameters of the row at `place`, a part and an offset: a text, or a list where there are
-/// none or several values.
+/// none or several values. Without `texts` their words are looked at alone.
+///
+/// Returns true if one of them says that the call failed.
 pub(super) fn params(
     row: &Row<'_>,
     place: (u32, u64),
     words: &mut Dictionary,
     tables: &mut Tables,
-    texts: TextLimits,
+    texts: Option<TextLimits>,
     out: &mut Vec<Attribute>,
-) {
+) -> bool {
     let mut bytes = Vec::new();
+    let mut is_red = false;
     for (id, values) in row.params.iter() {
+        is_red |= id == words.special.call_red;
         words.used(id, place.0, place.1);
         let key = words.key(id, tables);
-        let value = value(values, tables, texts, &mut bytes);
-        out.push(Attribute::new(key, value));
+        if let Some(texts) = texts {
+            let value = value(values, tables, texts, &mut bytes);
+            out.push(Attribute::new(key, value));
+        }
     }
+    is_red
 }
 
 fn value(values: Values<'_>, tables: &mut Tables, kept: TextLimits, bytes: &mut Vec<u8>) -> Value {
@@ -107,9 +114,4 @@ fn value(values: Values<'_>, tables: &mut Tables, kept: TextLimits, bytes: &mut 
         1 => texts.next().unwrap_or(Value::Null),
         _ => Value::List(ElementType::Text, texts.collect()),
     }
-}
-
-/// Returns true if the row carries a parameter.
-pub(super) fn has_param(row: &Row<'_>, id: u32) -> bool {
-    row.params.iter().any(|(param, _)| param == id)
 }

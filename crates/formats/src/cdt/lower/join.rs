@@ -7,7 +7,7 @@ use traceloom_model::{
     Attribute, Note, Origin, PartId, SpanId, SpanRow, SpanStatus, Tables, Track, TrackId,
 };
 
-use super::calls::{CounterTypes, TextLimits, has_param, params};
+use super::calls::{CounterTypes, TextLimits, params};
 use super::output::{Broken, Output};
 use super::part_id;
 use super::rows::{BufferedRow, CallPosition};
@@ -62,21 +62,25 @@ impl Walk<'_, '_, '_> {
             .as_ref()
             .filter(|_| wanted)
             .and_then(|held| held.row(&limits).map(|row| (held, row)));
+        let details = self.out.sink.wants_details(ns(root.start), Some(ns(end)));
         if let Some((held, row)) = row {
-            self.counters
-                .of(&row, held.version(), &mut self.scratch.numbers);
-            params(
+            if details {
+                self.counters
+                    .of(&row, held.version(), &mut self.scratch.numbers);
+            }
+            let texts = match self.depth {
+                Depth::Roots | Depth::Steps { .. } if own.is_empty() => TextLimits::Passing,
+                _ => TextLimits::Shared,
+            };
+            let is_red = params(
                 &row,
                 (held.part, held.offset),
                 self.words,
                 &mut self.out.tables,
-                match self.depth {
-                    Depth::Roots | Depth::Steps { .. } if own.is_empty() => TextLimits::Passing,
-                    _ => TextLimits::Shared,
-                },
+                details.then_some(texts),
                 &mut self.scratch.attributes,
             );
-            if has_param(&row, self.words.special.call_red) && status == SpanStatus::Complete {
+            if is_red && status == SpanStatus::Complete {
                 status = SpanStatus::Error;
             }
         }
@@ -373,29 +377,31 @@ impl Alone<'_> {
             numbers,
             attributes,
         } = scratch;
+        let start = ns(self.time);
+        let end = ns(self.time.saturating_add(i64::from(self.row.duration)));
+        let details = out.sink.wants_details(start, Some(end));
         attributes.clear();
-        counters.of(self.row, self.version, numbers);
-        let texts = TextLimits::Passing;
-        params(
+        numbers.clear();
+        if details {
+            counters.of(self.row, self.version, numbers);
+        }
+        let is_red = params(
             self.row,
             self.place,
             words,
             &mut out.tables,
-            texts,
+            details.then_some(TextLimits::Passing),
             attributes,
         );
         words.used(self.row.method, self.place.0, self.place.1);
         let function = words.function(self.row.method, &mut out.tables);
         let id = out.tables.reserve_span();
-        let start = ns(self.time);
-        let end = ns(self.time.saturating_add(i64::from(self.row.duration)));
         out.span(&SpanRow {
             attributes,
             counters: numbers,
-            status: if has_param(self.row, words.special.call_red) {
-                SpanStatus::Error
-            } else {
-                SpanStatus::Complete
+            status: match is_red {
+                true => SpanStatus::Error,
+                false => SpanStatus::Complete,
             },
             origin: self.origin,
             ..SpanRow::call(id, self.track, function, start, end)

@@ -255,6 +255,13 @@ impl Walk<'_, '_, '_> {
         }
         self.words.used(id, self.part, offset);
         let key = self.words.key(id, &mut self.out.tables);
+        if of_root
+            && matches!(value, TagValue::Inline(_) | TagValue::Indexed(_))
+            && let Some(root) = self.threads.get(at).and_then(|thread| thread.root.as_ref())
+            && !self.out.sink.wants_details(ns(root.start), None)
+        {
+            return Ok(());
+        }
         let text = match value {
             TagValue::Inline(text) | TagValue::Indexed(text) => {
                 self.out.tables.value(&text.to_wtf8())

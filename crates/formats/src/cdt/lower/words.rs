@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use foldhash::fast::RandomState;
 use traceloom_model::{
     AttrKeyId, AttributeKey, Class, Flow, Function, FunctionId, Limit, Limits, Note, PartId,
     Tables, Unit,
@@ -26,10 +27,10 @@ pub(super) struct Dictionary {
     /// By id, after one that is no function: what an exit finds.
     functions: Vec<Option<FunctionId>>,
     keys: Vec<Option<AttrKeyId>>,
-    far: HashMap<u32, (Option<FunctionId>, Option<AttrKeyId>)>,
+    far: HashMap<u32, (Option<FunctionId>, Option<AttrKeyId>), RandomState>,
     params: HashMap<Box<[u8]>, ParamKey>,
     /// Ids without a word that were used.
-    missing: HashMap<u32, Missing>,
+    missing: HashMap<u32, Missing, RandomState>,
     /// Ids of tags with a meaning of their own.
     pub(super) special: Special,
 }
