@@ -287,7 +287,7 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
                 _ => typed,
             };
             if !plain || attribute.at.is_some() || attribute.from.is_some() {
-                self.attribute(attribute, feature);
+                self.attribute(attribute, feature, 1);
             }
         }
     }
@@ -322,25 +322,26 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
         self.counts = counts;
     }
 
-    fn attribute(&mut self, attribute: &Attribute, feature: Feature) {
+    /// Counts an attribute that so many rows have.
+    fn attribute(&mut self, attribute: &Attribute, feature: Feature, rows: u64) {
         let key = FeatureName::Key(attribute.key);
         if !self.holds.holds(feature) {
-            self.lose_with(feature, key, 1, |loss| {
+            self.lose_with(feature, key, rows, |loss| {
                 value_text(&loss.tables, &attribute.value).into_owned()
             });
             return;
         }
         if attribute.at.is_some() {
-            self.lose(Feature::AttributeTimes, key, 1);
+            self.lose(Feature::AttributeTimes, key, rows);
         }
         if attribute.from.is_some() {
-            self.lose(Feature::UpwardAttributes, key, 1);
+            self.lose(Feature::UpwardAttributes, key, rows);
         }
-        self.value(key, &attribute.value);
+        self.value(key, &attribute.value, rows);
     }
 
     /// Counts what a target that holds the attribute does not hold of its value, elements of lists and maps included.
-    fn value(&mut self, key: FeatureName, value: &Value) {
+    fn value(&mut self, key: FeatureName, value: &Value, rows: u64) {
         let nested = self.holds.holds(Feature::NestedAttributes);
         match value {
             Value::Null | Value::Text(_) => {}
@@ -351,36 +352,36 @@ impl<'t, S: Sink + ?Sized> Loss<'t, S> {
                 } else {
                     Feature::NestedAttributes
                 };
-                self.lose(feature, key, 1);
+                self.lose(feature, key, rows);
                 if self.holds.holds(feature) {
-                    values.iter().for_each(|value| self.value(key, value));
+                    values.iter().for_each(|value| self.value(key, value, rows));
                 }
             }
             Value::Map(pairs) => {
-                self.lose(Feature::NestedAttributes, key, 1);
+                self.lose(Feature::NestedAttributes, key, rows);
                 for (name, value) in pairs.iter().filter(|_| nested) {
-                    self.value(key, name);
-                    self.value(key, value);
+                    self.value(key, name, rows);
+                    self.value(key, value, rows);
                 }
             }
             _ if !self.holds.holds(Feature::TypedAttributes) => {
-                self.lose(Feature::TypedAttributes, key, 1);
+                self.lose(Feature::TypedAttributes, key, rows);
             }
             Value::U64(value) => {
-                self.lose(Feature::UnsignedIntegers, key, 1);
-                self.wide(key, *value);
+                self.lose(Feature::UnsignedIntegers, key, rows);
+                self.wide(key, *value, rows);
             }
-            Value::I64(value) => self.wide(key, value.unsigned_abs()),
-            Value::F64(_) => self.lose(Feature::FloatAttributes, key, 1),
+            Value::I64(value) => self.wide(key, value.unsigned_abs(), rows),
+            Value::F64(_) => self.lose(Feature::FloatAttributes, key, rows),
             Value::Bool(_) | Value::Bytes(_) | Value::Exception(_) => {}
         }
     }
 
     /// Counts an integer that a target of doubles rounds or writes as text.
-    fn wide(&mut self, name: FeatureName, value: u64) {
+    fn wide(&mut self, name: FeatureName, value: u64, rows: u64) {
         if value > EXACT {
             let example = |_: &Self| value.to_string();
-            self.lose_with(Feature::WideIntegers, name, 1, example);
+            self.lose_with(Feature::WideIntegers, name, rows, example);
         }
     }
 

@@ -13,7 +13,9 @@ mod obey;
 use std::io::Read as _;
 use std::path::Path;
 
-use obey::{Place, along, cut, lowers, lowers_notes, lowers_stacks, obeys, sums_up, whole};
+use obey::{
+    Place, adds_up, along, cut, lowers, lowers_notes, lowers_stacks, obeys, sums_up, whole,
+};
 use proptest::prelude::*;
 use traceloom_formats::{FORMATS, Format, Probe, Record, RecordSink, read_slice};
 use traceloom_model::{Flow, Level, Limits, Note};
@@ -72,6 +74,7 @@ fn laws(format: &'static Format, name: &str, input: &[u8]) {
     law("lowered", lowers(format, input));
     law("noted", lowers_notes(format, input));
     law("stacks alone", lowers_stacks(format, input));
+    law("sums", adds_up(format, input));
     law("summed up", sums_up(format, input).map(drop));
     let mut random = Random(input.len() as u64);
 
@@ -127,6 +130,7 @@ fn laws(format: &'static Format, name: &str, input: &[u8]) {
                 &format!("lowered, changed at {at}"),
                 lowers(format, &changed),
             );
+            law(&format!("sums, changed at {at}"), adds_up(format, &changed));
             law(
                 &format!("noted, changed at {at}"),
                 lowers_notes(format, &changed),

@@ -74,7 +74,7 @@ pub use note::{Level, Note, Notes, PartId};
 pub use object::{EdgeBatch, ObjectBatch, ObjectRow, RootBatch};
 pub use path::{PathBatch, Spot};
 pub use printable::{is_formula, is_harmful, is_plain, printable};
-pub use profile::{Merge, Profile, SampleBatch, SampleRow, Scope, ValueType};
+pub use profile::{AddedUp, Merge, Profile, SampleBatch, SampleRow, Scope, ValueType};
 pub use recording::Recording;
 pub use resource::{Resource, Track, TrackKind};
 pub use sink::{Asks, Flow, Order, Sink, Wants};

@@ -128,8 +128,19 @@ pub struct SampleBatch {
     pub span: Vec<Option<SpanId>>,
     /// Labels.
     pub labels: Attributes,
+    /// Of rows that stand for several samples each: what stands in place of their times.
+    pub added_up: Option<AddedUp>,
     width: usize,
     values: Vec<i64>,
+}
+
+/// What is left of samples that are equal but for their times and values, and were added up ([`crate::Asks::sums`]).
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct AddedUp {
+    /// How many samples each row stands for; one where there is no number.
+    pub counts: Vec<u64>,
+    /// When the first and the last of them all were taken.
+    pub extent: Option<(Timestamp, Timestamp)>,
 }
 
 impl SampleBatch {
@@ -143,6 +154,7 @@ impl SampleBatch {
             track: Vec::new(),
             span: Vec::new(),
             labels: Attributes::default(),
+            added_up: None,
             width,
             values: Vec::new(),
         }
@@ -160,6 +172,7 @@ impl SampleBatch {
             track: Vec::with_capacity(rows),
             span: Vec::with_capacity(rows),
             labels: self.labels.with_room_of(),
+            added_up: None,
             width: self.width,
             values: Vec::with_capacity(self.values.len()),
         };
@@ -195,7 +208,48 @@ impl SampleBatch {
         }
     }
 
-    /// Returns the number of samples.
+    /// Adds so many samples, and what they come to, to those that the row at `row` stands for; `times` are those of the
+    /// first and the last.
+    pub fn add_up(
+        &mut self,
+        row: usize,
+        values: &[i64],
+        n_samples: u64,
+        times: (Timestamp, Timestamp),
+    ) {
+        let from = row * self.width;
+        let sums = self.values.get_mut(from..from + self.width);
+        for (sum, &value) in sums.into_iter().flatten().zip(values) {
+            *sum = sum.saturating_add(value);
+        }
+        let added_up = self.added_up.get_or_insert_default();
+        if added_up.counts.len() <= row {
+            added_up.counts.resize(self.stack.len(), 1);
+        }
+        if let Some(count) = added_up.counts.get_mut(row) {
+            *count += n_samples;
+        }
+        let (first, last) = added_up.extent.unwrap_or(times);
+        added_up.extent = Some((first.min(times.0), last.max(times.1)));
+    }
+
+    /// Returns how many samples the row at `row` stands for.
+    #[must_use]
+    #[inline]
+    pub fn count(&self, row: usize) -> u64 {
+        let added_up = self.added_up.as_ref();
+        added_up.map_or(1, |sums| sums.counts.get(row).copied().unwrap_or(1))
+    }
+
+    /// Returns the times of samples: those of the first and the last where they are added up.
+    pub fn times(&self) -> impl Iterator<Item = Timestamp> {
+        let extent = self.added_up.as_ref().and_then(|sums| sums.extent);
+        let ends = extent.map(|(first, last)| [first, last]);
+        let rows = self.time.iter().flatten().copied();
+        rows.chain(ends.into_iter().flatten())
+    }
+
+    /// Returns the number of rows, which are samples unless they are added up.
     #[must_use]
     pub fn len(&self) -> usize {
         self.stack.len()

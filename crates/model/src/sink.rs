@@ -74,6 +74,11 @@ pub struct Asks {
     ///
     /// A sink that adds up samples by their stacks alone has no use for them.
     pub labels: bool,
+    /// Samples are only added up.
+    ///
+    /// A reader may then push one row for many samples that are equal but for their times and values
+    /// ([`crate::SampleBatch::added_up`]); without [`Self::labels`] those of one stack are equal.
+    pub sums: bool,
     /// Values that are left out are checked all the same, for the notes about them.
     ///
     /// A sink that wants no more than steps is spared values in other streams and ids without words; one
@@ -103,6 +108,7 @@ impl Default for Asks {
             timeless_stacks: true,
             events: true,
             labels: true,
+            sums: false,
             checks_values: false,
             unused: false,
             amounts_only: false,

@@ -468,11 +468,13 @@ impl TreeBuilder {
 
 impl Sink for TreeBuilder {
     fn asks(&self) -> Asks {
+        let labels = self.grounds.is_some() || self.chosen.is_some();
         Asks {
             sampled_events: false,
             derived_samples: false,
             events: false,
-            labels: self.grounds.is_some() || self.chosen.is_some(),
+            labels,
+            sums: !labels,
             stacks: !(self.options.functions || self.options.paths) || self.chosen.is_some(),
             wants: self.wants(),
             ..Asks::default()
@@ -535,7 +537,7 @@ impl Sink for TreeBuilder {
             Some(chosen) => chosen.choose(&self.tables, batch),
             None => batch,
         };
-        for &time in batch.time.iter().flatten() {
+        for time in batch.times() {
             self.see(time, time);
         }
         self.columns

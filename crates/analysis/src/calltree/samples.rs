@@ -335,7 +335,7 @@ impl StackColumn {
         for (row, &stack) in batch.stack.iter().enumerate() {
             let value = batch.values(row).get(self.at).copied().unwrap_or(0);
             let slot = self.slot(stack);
-            self.add(slot, value);
+            self.add(slot, value, batch.count(row));
         }
     }
 
@@ -348,12 +348,12 @@ impl StackColumn {
                 self.values.push((stack, 0, 0));
                 self.groups.push(group);
             }
-            self.add(slot, value);
+            self.add(slot, value, batch.count(row));
         }
     }
 
     #[inline(always)]
-    fn add(&mut self, slot: u32, value: i64) {
+    fn add(&mut self, slot: u32, value: i64, n_samples: u64) {
         let merge = self.value_type.merge;
         if let Some((_, sum, count)) = self.values.get_mut(slot as usize) {
             *sum = match merge {
@@ -362,7 +362,7 @@ impl StackColumn {
                 Merge::Min => (*sum).min(value),
                 Merge::Max => (*sum).max(value),
             };
-            *count += 1;
+            *count += n_samples;
         }
     }
 

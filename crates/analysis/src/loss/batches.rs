@@ -87,7 +87,7 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
         }
         if self.holds.holds(Feature::SpanCounters) && !self.holds.holds(Feature::WideIntegers) {
             for &(counter, value) in (0..batch.len()).flat_map(|row| batch.counters(row)) {
-                self.wide(FeatureName::Counter(counter), value.unsigned_abs());
+                self.wide(FeatureName::Counter(counter), value.unsigned_abs(), 1);
             }
         }
         self.attributes(&batch.attributes, Feature::SpanAttributes);
@@ -119,16 +119,28 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
         self.lose(Feature::NegativeValues, one, negative as u64);
         if !self.holds.holds(Feature::WideIntegers) {
             for &value in (0..batch.len()).flat_map(|row| batch.values(row)) {
-                self.wide(FeatureName::Word("sample values"), value.unsigned_abs());
+                self.wide(FeatureName::Word("sample values"), value.unsigned_abs(), 1);
             }
         }
-        let timed = batch.time.iter().flatten().count();
-        self.lose(Feature::SampleTimes, one, timed as u64);
-        let placed = batch.track.iter().flatten().count();
-        self.lose(Feature::SampleTracks, one, placed as u64);
-        let linked = batch.span.iter().flatten().count();
-        self.lose(Feature::SampleSpans, one, linked as u64);
-        self.attributes(&batch.labels, Feature::SampleLabels);
+        let count = |has: &dyn Fn(usize) -> bool| {
+            let rows = (0..batch.len()).filter(|&row| has(row));
+            rows.map(|row| batch.count(row)).sum()
+        };
+        let timed = count(&|row| matches!(batch.time.get(row), Some(Some(_))));
+        self.lose(Feature::SampleTimes, one, timed);
+        let placed = count(&|row| matches!(batch.track.get(row), Some(Some(_))));
+        self.lose(Feature::SampleTracks, one, placed);
+        let linked = count(&|row| matches!(batch.span.get(row), Some(Some(_))));
+        self.lose(Feature::SampleSpans, one, linked);
+        if batch.added_up.is_none() {
+            return self.attributes(&batch.labels, Feature::SampleLabels);
+        }
+        for row in 0..batch.len() {
+            let labels = batch.labels.row(row);
+            let n_samples = batch.count(row);
+            (labels.iter())
+                .for_each(|label| self.attribute(label, Feature::SampleLabels, n_samples));
+        }
     }
 
     pub(super) fn events(&mut self, batch: &EventBatch) {

@@ -113,7 +113,7 @@ impl<S: Sink + ?Sized> Loss<'_, S> {
         let is_inner = u64::from(row.parent.is_some());
         self.lose(Feature::Resources, FeatureName::Word("parent"), is_inner);
         for attribute in &row.attributes {
-            self.attribute(attribute, Feature::Resources);
+            self.attribute(attribute, Feature::Resources, 1);
         }
     }
 

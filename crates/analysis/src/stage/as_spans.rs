@@ -268,6 +268,7 @@ impl Stage for AsSpans<'_> {
         Asks {
             wants: Wants::Spans,
             labels: true,
+            sums: false,
             ..self.to.asks()
         }
     }

@@ -223,6 +223,7 @@ impl Stage for Choose<'_> {
             wants,
             // Samples are chosen by their stacks, threads and labels.
             labels: asks.labels || self.chosen.is_some(),
+            sums: asks.sums && self.chosen.is_none(),
             stacks: asks.stacks || self.chosen.is_some(),
             timeless_stacks: asks.timeless_stacks || self.chosen.is_some(),
             ..asks

@@ -53,6 +53,7 @@ impl Stage for Extent {
             timeless_stacks: false,
             events: true,
             labels: false,
+            sums: false,
             checks_values: false,
             unused: false,
             amounts_only: false,

@@ -51,6 +51,7 @@ impl Stage for Sift<'_> {
             // What is chosen by its functions has them.
             stacks: asks.stacks || !self.events.is_empty(),
             timeless_stacks: asks.timeless_stacks || !self.events.is_empty(),
+            sums: asks.sums && self.events.is_empty(),
             ..asks
         }
     }

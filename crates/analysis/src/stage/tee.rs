@@ -59,6 +59,7 @@ fn either(one: Asks, other: Asks) -> Asks {
         timeless_stacks: one.timeless_stacks || other.timeless_stacks,
         events: one.events || other.events,
         labels: one.labels || other.labels,
+        sums: one.sums && other.sums,
         checks_values: one.checks_values || other.checks_values,
         unused: one.unused || other.unused,
         amounts_only: one.amounts_only && other.amounts_only,

@@ -182,6 +182,7 @@ impl Stage for Window<'_> {
             wants,
             // A sample written out as a path has no time.
             stacks: true,
+            sums: false,
             ..asks
         }
     }

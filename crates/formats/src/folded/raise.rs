@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use foldhash::fast::RandomState;
 use traceloom_model::bounds::row_number;
 use traceloom_model::{
-    Definitions, Feature, Flow, Note, Profile, ProfileId, Recording, SampleBatch, Sink, StackId,
-    StringId,
+    Asks, Definitions, Feature, Flow, Note, Profile, ProfileId, Recording, SampleBatch, Sink,
+    StackId, StringId,
 };
 
 use super::paths::{Paths, Sum};
@@ -264,6 +264,13 @@ fn add(sum: &mut Option<Sum>, values: Sum) {
 }
 
 impl Sink for Writer<'_> {
+    fn asks(&self) -> Asks {
+        Asks {
+            sums: true,
+            ..Asks::default()
+        }
+    }
+
     fn define(&mut self, definitions: Definitions) -> Flow {
         self.tables.define(definitions)
     }
@@ -283,7 +290,9 @@ impl Sink for Writer<'_> {
                 *sum = sum.saturating_add(value);
             }
             for (samples, &value) in sums.samples.iter_mut().zip(values) {
-                *samples += u64::from(value != 0);
+                if value != 0 {
+                    *samples += batch.count(row);
+                }
             }
         }
         Flow::Continue(())

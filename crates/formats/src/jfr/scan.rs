@@ -86,6 +86,10 @@ impl<'a> Str<'a> {
                 let text: String = bytes.iter().copied().map(char::from).collect();
                 Some(Cow::Owned(text.into_bytes()))
             }
+            Self::Chars {
+                bytes,
+                compressed: true,
+            } if bytes.is_ascii() => Some(Cow::Borrowed(bytes)),
             Self::Chars { bytes, compressed } => {
                 let mut scan = Scan::new(bytes, compressed);
                 let units =
@@ -313,6 +317,51 @@ impl<'a> Scan<'a> {
         let length = self.length(longest)?;
         self.take(length)
     }
+}
+
+/// Reads a compressed integer with seven bytes or more behind its first; returns it, and where it ends.
+#[inline(always)]
+pub(super) fn varint_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
+    let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
+    if word & 0x80 == 0 {
+        return Some((word & 0x7f, at + 1));
+    }
+    if word & 0x8000 == 0 {
+        return Some((word & 0x7f | word >> 1 & 0x3f80, at + 2));
+    }
+    let stops = !word & 0x8080_8080_8080_8080;
+    if stops == 0 {
+        let ninth = *bytes.get(at + 8)?;
+        return Some((squeeze(word) | u64::from(ninth) << 56, at + 9));
+    }
+    let bits = stops.trailing_zeros() + 1;
+    let value = squeeze(word & (u64::MAX >> (64 - bits)));
+    Some((value, at + (bits as usize >> 3)))
+}
+
+/// Steps over `count` compressed integers with seven bytes or more behind the first of each; returns where they end.
+#[inline(always)]
+pub(super) fn after_varints(bytes: &[u8], mut at: usize, count: u32) -> Option<usize> {
+    for _ in 0..count {
+        let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
+        let stops = !word & 0x8080_8080_8080_8080;
+        at += match stops {
+            0 => 9,
+            _ => (stops.trailing_zeros() as usize >> 3) + 1,
+        };
+    }
+    Some(at)
+}
+
+/// Reads the size of an event at `at`: most writers leave four bytes for it, which it does not need. Returns it and where
+/// it ends, as [`varint_at`] does.
+#[inline(always)]
+pub(super) fn size_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
+    let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
+    if word & 0xffff_8080 == 0x0080_8080 {
+        return Some((word & 0x7f | word >> 1 & 0x3f80, at + 4));
+    }
+    varint_at(bytes, at)
 }
 
 /// Squeezes eight groups of seven bits together.

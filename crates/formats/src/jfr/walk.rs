@@ -6,7 +6,7 @@ use traceloom_model::{Limit, Limits};
 use super::header::{HEADER, Header};
 use super::metadata::MetadataEvent;
 use super::pool::Checkpoint;
-use super::scan::{Bad, Scan};
+use super::scan::{Bad, Scan, size_at, varint_at};
 use super::schema::TypeSchemas;
 use super::value::{DecodedValue, DecodingRules, SkippedValues};
 
@@ -33,20 +33,31 @@ pub(super) struct EventHead {
 /// Reads an event's size and type; none when they do not fit the chunk.
 #[inline(always)]
 pub(super) fn head(chunk: &[u8], at: usize, compressed: bool) -> Option<EventHead> {
+    if compressed
+        && let Some((size, from)) = size_at(chunk, at)
+        && let Some((type_id, body)) = varint_at(chunk, from)
+    {
+        return event_head(chunk, at, body, size, type_id);
+    }
     let mut scan = Scan::new(chunk, compressed);
     scan.seek(at);
     // All bits count: a size above 32 bits is damage, not a smaller size.
     let (size, _) = scan.integer(4).ok()?;
-    let size = usize::try_from(size).ok()?;
     let type_id = scan.long().ok()?;
+    event_head(chunk, at, scan.at(), size, type_id)
+}
+
+#[inline(always)]
+fn event_head(chunk: &[u8], at: usize, body: usize, size: u64, type_id: u64) -> Option<EventHead> {
+    let size = usize::try_from(size).ok()?;
     let end = at.checked_add(size)?;
-    if end > chunk.len() || end < scan.at() {
+    if end > chunk.len() || end < body {
         return None;
     }
     Some(EventHead {
         at,
         end,
-        body: scan.at(),
+        body,
         type_id,
     })
 }
@@ -76,7 +87,7 @@ pub(super) struct Outline {
 impl Outline {
     /// Walks over `chunk` by sizes alone; notes the places of metadata, checkpoints and of the types
     /// that `early` says yes to.
-    pub(super) fn of(chunk: &[u8], compressed: bool, early: &mut dyn FnMut(u64) -> bool) -> Self {
+    pub(super) fn of(chunk: &[u8], compressed: bool, mut early: impl FnMut(u64) -> bool) -> Self {
         let mut outline = Self {
             reached: HEADER,
             ..Self::default()
@@ -111,7 +122,7 @@ pub(super) fn find_schema(chunk: &[u8], header: &Header, limits: &Limits) -> Opt
     {
         return Some(TypeSchemas::build(&metadata));
     }
-    let outline = Outline::of(chunk, compressed, &mut |_| false);
+    let outline = Outline::of(chunk, compressed, |_| false);
     let mut places = outline.metadata;
     places.extend(named);
     places.sort_unstable();
@@ -271,6 +282,21 @@ impl<'a, 's> EventWalk<'a, 's> {
     #[inline]
     fn is_border(&self, at: usize) -> bool {
         at == self.chunk.len() || self.fits(at).is_some()
+    }
+
+    /// Goes on over events that are taken by their size, and over those that `take` says true to: it gets the chunk, and an
+    /// event with the index of its type. Integers of the chunk are compressed.
+    #[inline]
+    pub(super) fn run(&mut self, mut take: impl FnMut(&'a [u8], &EventHead, usize) -> bool) {
+        while let Some(head) = head(self.chunk, self.at, self.compressed)
+            && let Some(type_index) = self.event_type(head.type_id)
+        {
+            let over = self.stepped_over.get(type_index) == Some(&true);
+            if !(over || take(self.chunk, &head, type_index)) {
+                return;
+            }
+            self.at = head.end;
+        }
     }
 
     /// Returns the next stretch; when it is an event, `take` was given its fields.

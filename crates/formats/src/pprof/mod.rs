@@ -42,7 +42,7 @@ pub use difference::{DifferenceError, difference};
 pub use read::Reader;
 pub use record::Record;
 
-use traceloom_model::{Capabilities, Feature};
+use traceloom_model::{Capabilities, Feature, Variant};
 
 use crate::Format;
 
@@ -71,6 +71,13 @@ pub const FORMAT: Format = Format {
         Feature::InvalidText,
     ])
     // Lines of one location are inlined.
-    .with_derived(&[Feature::FrameKinds]),
+    .with_derived(&[Feature::FrameKinds])
+    .with_variants(&[Variant {
+        lacks: &[Feature::SampleTimes],
+        ..Variant::of(SUMS, "samples added up that differ in time alone")
+    }]),
     ..Format::BASE
 };
+
+/// The variant that adds samples up.
+const SUMS: &str = "sums";

@@ -7,11 +7,12 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    BATCH_ROWS, Clock, Definitions, Flow, Merge, Note, Order, Profile, ProfileId, Recording,
+    Asks, BATCH_ROWS, Clock, Definitions, Flow, Merge, Note, Order, Profile, ProfileId, Recording,
     SampleBatch, SampleRow, Scope, Sink, StackId, StringId, Timestamp, Unit, ValueType,
     ValueTypeId,
 };
 
+use super::SUMS;
 use super::symbols::{DEEPEST, SymbolWriter};
 use crate::protobuf::Wire;
 use crate::protobuf::{put_bytes, put_number, put_packed, put_tag};
@@ -20,15 +21,22 @@ use crate::{Error, Output, RaiseOptions, Target};
 
 /// Builds a target that writes a profile.
 ///
+/// The variant `sums` adds up samples that differ in nothing but their times, and leaves these out.
+///
 /// # Errors
-/// `Usage` for a variant, there are none.
+/// `Usage` for any other variant.
 pub fn raise<'o>(
     options: &RaiseOptions,
     output: &'o mut dyn Output,
 ) -> Result<Box<dyn Target + 'o>, Error> {
-    if let Some(variant) = &options.variant {
-        return Err(Error::usage(format!("pprof has no variant `{variant}`")));
-    }
+    let sums = match options.variant.as_deref() {
+        None => None,
+        Some(SUMS) => Some(SampleSums::default()),
+        Some(other) => {
+            let text = format!("pprof has no variant `{other}`; there is {SUMS}");
+            return Err(Error::usage(text));
+        }
+    };
     Ok(Box::new(Writer {
         output,
         symbols: SymbolWriter::new(),
@@ -40,15 +48,17 @@ pub fn raise<'o>(
         taken: None,
         columns: None,
         late: 0,
-        location_ids: Vec::new(),
+        sums,
+        places: StackPlaces::default(),
         values: Vec::new(),
+        labels: Vec::new(),
         body: Vec::new(),
         error: None,
     }))
 }
 
 /// Samples kept back until the columns are fixed, so that a profile defined late still has its own.
-const KEPT_SAMPLES: usize = 16 * BATCH_ROWS;
+const KEPT_SAMPLES: usize = 4 * BATCH_ROWS;
 
 /// Bytes collected before they are handed to the output.
 const PIECE: usize = 1 << 20;
@@ -68,11 +78,61 @@ struct Writer<'o> {
     columns: Option<WrittenColumns>,
     /// Samples whose profile came after the columns were fixed.
     late: u64,
+    /// What is not written until the end, where samples are added up.
+    sums: Option<SampleSums>,
+    places: StackPlaces,
     // Of one sample after the other.
-    location_ids: Vec<u64>,
     values: Vec<i64>,
+    labels: Vec<u8>,
     body: Vec<u8>,
     error: Option<Error>,
+}
+
+/// The values of samples that differ in nothing else but their times, by the fields of their messages, with their order.
+type SampleSums = HashMap<Box<[u8]>, (usize, Vec<i64>), RandomState>;
+
+/// Samples that are added up at most; those of more are written, and others like them apart.
+const MOST_SUMS: usize = 1 << 20;
+
+/// The locations of the last stacks, as a field of a sample.
+#[derive(Default)]
+struct StackPlaces {
+    last: Vec<Option<(StackId, Vec<u8>)>>,
+    location_ids: Vec<u64>,
+}
+
+impl StackPlaces {
+    /// Stacks that are remembered.
+    const SLOTS: usize = 1 << 10;
+    /// Bytes of a field that is.
+    const LONGEST: usize = 1 << 12;
+
+    /// Appends the locations of a stack, each written when it is first used.
+    fn put(&mut self, stack: Option<StackId>, symbols: &mut SymbolWriter, body: &mut Vec<u8>) {
+        let Some(stack) = stack else { return };
+        let at = stack.index() % Self::SLOTS;
+        if let Some(Some((known, field))) = self.last.get(at)
+            && *known == stack
+        {
+            return body.extend_from_slice(field);
+        }
+        self.location_ids.clear();
+        let mut next = Some(stack);
+        while let Some(stack) = next {
+            let (location, caller) = symbols.place(stack);
+            self.location_ids.push(location);
+            next = caller.filter(|_| self.location_ids.len() < DEEPEST);
+        }
+        let from = body.len();
+        put_packed(body, 1, self.location_ids.iter().copied());
+        if body.len() - from <= Self::LONGEST {
+            self.last.resize(Self::SLOTS, None);
+            let field = body.get(from..).unwrap_or_default().to_vec();
+            self.last
+                .get_mut(at)
+                .map(|slot| slot.insert((stack, field)));
+        }
+    }
 }
 
 /// The value columns written, and where each profile's lie among them.
@@ -176,21 +236,46 @@ impl Writer<'_> {
                 *slot = value;
             }
         }
-        let labels = self.symbols.labels(sample);
-        self.location_ids.clear();
-        let mut next: Option<StackId> = sample.stack;
-        while let Some(stack) = next {
-            let (location, caller) = self.symbols.place(stack);
-            self.location_ids.push(location);
-            next = caller.filter(|_| self.location_ids.len() < DEEPEST);
-        }
-        let body = &mut self.body;
+        let time = sample.time.filter(|_| self.sums.is_none());
+        let (labels, body) = (&mut self.labels, &mut self.body);
+        labels.clear();
+        self.symbols.labels(sample, time, labels);
         body.clear();
-        put_packed(body, 1, self.location_ids.iter().copied());
-        let values = self.values.iter().map(|value| value.cast_unsigned());
-        put_packed(body, 2, values);
-        body.extend_from_slice(&labels);
-        put_bytes(&mut self.symbols.bytes, 2, body);
+        self.places.put(sample.stack, &mut self.symbols, body);
+        let Some(sums) = &mut self.sums else {
+            put_values(&self.values, body);
+            body.extend_from_slice(labels);
+            put_bytes(&mut self.symbols.bytes, 2, body);
+            return;
+        };
+        body.extend_from_slice(labels);
+        match sums.get_mut(body.as_slice()) {
+            Some((_, known)) => {
+                for (sum, value) in known.iter_mut().zip(&self.values) {
+                    *sum = sum.saturating_add(*value);
+                }
+            }
+            None => {
+                let values = (sums.len(), self.values.clone());
+                sums.insert(body.as_slice().into(), values);
+                if sums.len() >= MOST_SUMS {
+                    self.put_sums();
+                }
+            }
+        }
+    }
+
+    /// Writes the samples that were added up.
+    fn put_sums(&mut self) {
+        let sums = self.sums.iter_mut().flat_map(HashMap::drain);
+        let mut sums: Vec<_> = sums.collect();
+        sums.sort_unstable_by_key(|(_, (at, _))| *at);
+        for (fields, (_, values)) in sums {
+            let mut message = fields.into_vec();
+            put_values(&values, &mut message);
+            put_bytes(&mut self.symbols.bytes, 2, &message);
+            self.flush(PIECE);
+        }
     }
 
     /// Writes what belongs to the whole profile; where there are several, what the one with the first sample says.
@@ -273,7 +358,19 @@ impl Writer<'_> {
     }
 }
 
+fn put_values(values: &[i64], body: &mut Vec<u8>) {
+    let values = values.iter().map(|value| value.cast_unsigned());
+    put_packed(body, 2, values);
+}
+
 impl Sink for Writer<'_> {
+    fn asks(&self) -> Asks {
+        Asks {
+            sums: self.sums.is_some(),
+            ..Asks::default()
+        }
+    }
+
     fn begin(&mut self, _order: Order, clock: Clock) {
         self.clock = clock;
     }
@@ -289,7 +386,7 @@ impl Sink for Writer<'_> {
             self.dated = self.clock == Clock::Unix;
         }
         if self.first == Some(batch.profile) {
-            for &time in batch.time.iter().flatten() {
+            for time in batch.times() {
                 let (from, to) = self.taken.unwrap_or((time, time));
                 self.taken = Some((from.min(time), to.max(time)));
             }
@@ -309,6 +406,7 @@ impl Sink for Writer<'_> {
 impl Target for Writer<'_> {
     fn finish(&mut self) -> Result<(), Error> {
         self.put_kept(true);
+        self.put_sums();
         self.put_header();
         self.flush(0);
         if let Some(error) = self.error.take() {

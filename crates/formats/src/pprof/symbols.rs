@@ -7,6 +7,7 @@ use traceloom_model::{
     Frame, FrameId, FrameKind, FunctionId, MappingId, Recording, StackId, StringId, Unit,
 };
 
+use super::put_labels::LabelStrings;
 use crate::profile::SingleFrameLocations;
 use crate::profile::unit;
 use crate::protobuf::{put_bytes, put_number};
@@ -27,6 +28,7 @@ pub(super) struct SymbolWriter {
     n_defined: usize,
     functions: Vec<bool>,
     mapped: Vec<MappingSymbols>,
+    pub(super) label_strings: LabelStrings,
 }
 
 /// What is known of the symbols of a mapping.

@@ -401,6 +401,7 @@ impl Stage for Learning<'_> {
             timeless_stacks: true,
             events: true,
             labels: true,
+            sums: false,
             checks_values: false,
             unused: false,
             amounts_only: false,

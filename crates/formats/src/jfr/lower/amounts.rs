@@ -7,15 +7,19 @@ use super::super::value::DecodedValue;
 use super::profiles::{Rule, Subject};
 
 /// Where a type of events has the amounts of its samples.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct AmountFields {
     /// Samples of threads in native code.
     pub(super) native: bool,
     /// Index of the field with the thread's state.
     pub(super) state: Option<usize>,
     /// Index of the field with what a sample stands for: its weight, its amount, its length.
-    amount: Option<usize>,
+    pub(super) amount: Option<usize>,
+    /// The amount is a length of time, which the field says in this way if it has one.
+    is_length: bool,
+    length: Option<NumberMeaning>,
     /// Index of the field with the size of one thing.
-    size: Option<usize>,
+    pub(super) size: Option<usize>,
 }
 
 /// How much a sample is.
@@ -28,14 +32,33 @@ pub(super) enum SampleAmount {
     Known(Subject, [i64; 2]),
 }
 
+impl SampleAmount {
+    /// Returns the number of things and their amount, where an interval stands for so many nanoseconds.
+    #[inline]
+    pub(super) fn values(&self, interval: i64) -> [i64; 2] {
+        match *self {
+            Self::Interval => [1, interval],
+            Self::Intervals(_, weight) => [weight, weight.saturating_mul(interval)],
+            Self::Known(_, values) => values,
+        }
+    }
+}
+
 impl AmountFields {
     pub(super) fn new(name: &str, rule: Option<Rule>, fields: &[FieldSchema]) -> Self {
         let of = |name: &str| fields.iter().position(|field| field.name == name);
         let plain = name.strip_prefix("com.oracle.").unwrap_or(name);
+        let amount = rule.and_then(Rule::amount);
+        let is_length = amount == Some("duration");
+        let amount = amount.and_then(of);
+        let field = amount.and_then(|at| fields.get(at));
+        let field = field.filter(|field| !is_length || field.kind == FieldEncoding::Long);
         Self {
             native: plain == "jdk.NativeMethodSample",
             state: of("state"),
-            amount: rule.and_then(Rule::amount).and_then(of),
+            amount,
+            is_length,
+            length: field.map(|field| field.meaning),
             size: of("size"),
         }
     }
@@ -44,50 +67,61 @@ impl AmountFields {
     pub(super) fn of(
         &self,
         rule: Rule,
-        fields: &[FieldSchema],
         cells: &[DecodedValue<'_>],
-        nanoseconds: &dyn Fn(NumberMeaning, i64) -> Option<i64>,
+        nanoseconds: impl Fn(NumberMeaning, i64) -> Option<i64>,
     ) -> SampleAmount {
         let cell = |at: Option<usize>| cells.get(at?).copied();
-        let integer = |at: Option<usize>| match cell(at) {
-            Some(DecodedValue::Int(value)) => Some(value),
-            _ => None,
-        };
-        let field = self.amount.and_then(|at| fields.get(at));
-        let length = |value| nanoseconds(field?.meaning, value?);
+        let size = integer(cell(self.size));
+        self.of_values(rule, cell(self.amount), size, nanoseconds)
+    }
+
+    /// Returns how much an event is by the two fields that say it: its amount, and the size of one thing.
+    #[inline]
+    pub(super) fn of_values(
+        &self,
+        rule: Rule,
+        amount: Option<DecodedValue<'_>>,
+        size: Option<i64>,
+        nanoseconds: impl Fn(NumberMeaning, i64) -> Option<i64>,
+    ) -> SampleAmount {
+        let length = |value| nanoseconds(self.length?, value?);
         match rule {
             Rule::Execution => SampleAmount::Interval,
             Rule::Weighted(subject) => {
-                SampleAmount::Intervals(subject, integer(self.amount).unwrap_or(1))
+                SampleAmount::Intervals(subject, integer(amount).unwrap_or(1))
             }
-            Rule::WallRun => {
-                SampleAmount::Intervals(Subject::Wall, integer(self.amount).unwrap_or(1))
-            }
-            Rule::CpuTime => match length(integer(self.amount)) {
+            Rule::WallRun => SampleAmount::Intervals(Subject::Wall, integer(amount).unwrap_or(1)),
+            Rule::CpuTime => match length(integer(amount)) {
                 Some(period) => SampleAmount::Known(Subject::Cpu, [1, period]),
                 None => SampleAmount::Intervals(Subject::Cpu, 1),
             },
-            Rule::Amount(subject, "duration") => {
-                let is_long = field.is_some_and(|field| field.kind == FieldEncoding::Long);
-                let length = length(integer(self.amount).filter(|_| is_long));
+            Rule::Amount(subject, _) if self.is_length => {
+                let length = length(integer(amount));
                 SampleAmount::Known(subject, [1, length.unwrap_or(0).max(0)])
             }
             Rule::Amount(subject @ Subject::Exceptions, _) => SampleAmount::Known(subject, [1, 1]),
             Rule::Amount(subject, _) => {
-                let amount = integer(self.amount).unwrap_or(0).max(0);
+                let amount = integer(amount).unwrap_or(0).max(0);
                 SampleAmount::Known(subject, [1, amount])
             }
             Rule::Scaled(subject) => {
-                let weight = match cell(self.amount) {
+                let weight = match amount {
                     Some(DecodedValue::Float(weight)) => f64::from(weight),
                     Some(DecodedValue::Double(weight)) => weight,
                     Some(DecodedValue::Int(weight)) => f64::from(saturated_i32(weight)),
                     _ => 1.0,
                 };
-                let size = integer(self.size).unwrap_or(0);
+                let size = size.unwrap_or(0);
                 SampleAmount::Known(subject, scaled(size, weight))
             }
         }
+    }
+}
+
+fn integer(cell: Option<DecodedValue<'_>>) -> Option<i64> {
+    match cell {
+        Some(DecodedValue::Int(value)) => Some(value),
+        _ => None,
     }
 }
 

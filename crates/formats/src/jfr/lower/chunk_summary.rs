@@ -317,8 +317,7 @@ impl<'s> ChunkSummary<'s> {
         if let Some((rule, amounts)) = &of.sampled {
             let clock = self.clock;
             let nanoseconds = |meaning, value| clock.nanoseconds(meaning, value);
-            let fields = self.rules.schema.fields(index);
-            let (key, values) = match amounts.of(*rule, fields, cells, &nanoseconds) {
+            let (key, values) = match amounts.of(*rule, cells, nanoseconds) {
                 SampleAmount::Known(subject, values) => (GroupKey::Known(subject), values),
                 SampleAmount::Intervals(subject, weight) => {
                     (GroupKey::Intervals(subject), [weight, 0])

@@ -1,5 +1,6 @@
 //! Recordings to the model: every event as a typed event, and what profilers emit as samples too.
 
+mod alike;
 mod amounts;
 mod chunk_pools;
 mod chunk_summary;
@@ -10,6 +11,7 @@ mod memo;
 mod met;
 mod plan;
 mod profiles;
+mod quick;
 mod sampling;
 mod summary;
 mod survey;
@@ -30,6 +32,7 @@ use traceloom_model::{
     ResourceId, Series, Sink, StackId, StringId, Tables, TrackId, Value,
 };
 
+use self::alike::AlikeSamples;
 use self::chunk_pools::{ChunkPools, Types};
 use self::constants::{Constants, Into, ThreadRegistry};
 use self::context::ChunkLookahead;
@@ -112,6 +115,8 @@ struct Lowering<'s> {
     /// Events are wanted, and labels and threads of samples.
     wants_events: bool,
     wants_labels: bool,
+    /// Samples that are alike may be added up.
+    sums: bool,
     /// What all chunks of the recording say; none when its only chunk decides.
     choice: Option<RecordingChoice>,
     /// Kinds of samples of the chunks so far, and how many samples there were.
@@ -157,6 +162,7 @@ impl<'s> Lowering<'s> {
             amounts_only: asks.amounts_only,
             wants_events: asks.events,
             wants_labels: asks.labels,
+            sums: asks.sums,
             choice: None,
             met: MetSamples::default(),
             n_samples: 0,
@@ -432,11 +438,28 @@ impl<'s> Lowering<'s> {
         let mut plans = Plans::default();
         let mut cells = Vec::new();
         let mut row = EventRowParts::default();
-        while let Some(stretch) = &walk.next(&mut cells) {
+        let mut alike = AlikeSamples::default();
+        loop {
+            if self.sums && place.header.compressed() {
+                let (clock, profiles) = (&constants.clock, &mut self.profiles);
+                let mut n_alike = 0;
+                walk.run(|chunk, head, type_index| {
+                    let added = alike.add(chunk, head, type_index, clock, profiles);
+                    n_alike += u64::from(added);
+                    added
+                });
+                self.count_samples(n_alike);
+            }
+            let Some(stretch) = &walk.next(&mut cells) else {
+                return self.end_sums(&mut alike, constants);
+            };
             if let Some(note) = note_of(stretch, place, end) {
                 self.sink.note(note)?;
             }
-            let &ChunkStretch::Event { type_index, .. } = stretch else {
+            let &ChunkStretch::Event {
+                head, type_index, ..
+            } = stretch
+            else {
                 continue;
             };
             let fields = schema.fields(type_index);
@@ -455,9 +478,19 @@ impl<'s> Lowering<'s> {
             });
             row.time = place.header.start_time_ns;
             self.row(plan, fields, &cells, constants, &mut row);
-            let rule = plan.rule;
-            if let Some(rule) = rule {
-                self.sample(rule, plan, fields, &cells, constants, &mut row)?;
+            if let Some(rule) = plan.rule {
+                // The first of its kind, where samples are added up.
+                let is_first = alike.can_add(place.chunk, &head, type_index);
+                let kind = self.sample(rule, plan, &cells, is_first, constants, &mut row)?;
+                if let Some(kind) = kind {
+                    alike.meet(type_index, kind);
+                }
+                if self.sums && !self.is_event(plan) {
+                    alike.learn(type_index, plan, fields);
+                }
+                if self.profiles.has_many_rows() {
+                    self.end_sums(&mut alike, constants)?;
+                }
             }
             if self.is_event(plan) {
                 self.events.push(&EventRow {
@@ -475,7 +508,6 @@ impl<'s> Lowering<'s> {
                 self.flush()?;
             }
         }
-        ControlFlow::Continue(())
     }
 }
 
@@ -487,7 +519,7 @@ fn outline(bytes: &[u8], header: &Header, schema: &TypeSchemas) -> (Outline, Vec
         .map(|found| ChunkLookahead::reads(&found.name))
         .collect();
     let mut met = vec![false; schema.types.len()];
-    let mut early = |id| {
+    let early = |id| {
         let Some(index) = schema.index(id) else {
             return false;
         };
@@ -496,7 +528,7 @@ fn outline(bytes: &[u8], header: &Header, schema: &TypeSchemas) -> (Outline, Vec
         }
         reads.get(index).copied().unwrap_or(false)
     };
-    let outline = Outline::of(bytes, header.compressed(), &mut early);
+    let outline = Outline::of(bytes, header.compressed(), early);
     (outline, met)
 }
 
@@ -535,7 +567,6 @@ struct Plans {
 }
 
 impl Plans {
-    #[inline]
     fn get(&mut self, index: usize, plan: impl FnOnce() -> Plan) -> &Plan {
         if self.by_type.len() <= index {
             self.by_type.resize_with(index + 1, || None);

@@ -12,6 +12,9 @@ use crate::Whole;
 /// sink allows spend more time on fresh pages than on samples.
 pub(super) const ROWS: usize = 2_000;
 
+/// Rows that samples are added up to, at most: more say that samples are not alike.
+const MOST_ROWS: usize = 1 << 14;
+
 const _: () = assert!(ROWS <= traceloom_model::BATCH_ROWS, "what the sink allows");
 
 /// Which events say what was allocated. A recording has one source: added up, two would count every byte twice.
@@ -188,12 +191,35 @@ struct ProfileSlot {
     batch: SampleBatch,
     /// The chunk at hand has samples of it.
     touched: bool,
+    /// How many samples the rows of the batch stand for.
+    n_samples: usize,
+    /// Samples are added to rows of the batch, which has to stay until the sums end.
+    is_summed: bool,
+}
+
+impl ProfileSlot {
+    fn take(&mut self) -> SampleBatch {
+        self.n_samples = 0;
+        self.is_summed = false;
+        self.batch.take()
+    }
+}
+
+/// Where samples are added up: a profile, and a row of its batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SumPlace {
+    slot: usize,
+    row: usize,
 }
 
 /// The profiles of a recording, one a subject.
 #[derive(Default)]
 pub(super) struct Profiles {
     slots: Vec<(Subject, ProfileSlot)>,
+    /// The slots with [`ROWS`] samples and more that were added up, in the order in which they came to have so many.
+    full: Vec<usize>,
+    /// Rows that came since sums were handed on.
+    n_rows: usize,
     /// When the first chunk began.
     pub(super) time: Option<Timestamp>,
 }
@@ -207,12 +233,87 @@ impl Profiles {
         labels: &mut Vec<Attribute>,
         tables: &mut Tables,
     ) -> Option<SampleBatch> {
-        let known = self.slots.iter().position(|(known, _)| *known == subject);
-        let at = known.unwrap_or_else(|| self.add(subject, tables));
+        let at = self.position(subject, tables);
         let (_, slot) = self.slots.get_mut(at)?;
         slot.touched = true;
         slot.batch.push_with(row, labels);
-        (slot.batch.len() >= ROWS).then(|| slot.batch.take())
+        if slot.is_summed {
+            self.n_rows += 1;
+            let row = slot.batch.len() - 1;
+            self.count(SumPlace { slot: at, row });
+            return None;
+        }
+        (slot.batch.len() >= ROWS).then(|| slot.take())
+    }
+
+    /// Adds a sample to which others are added up; returns where.
+    pub(super) fn push_sum(
+        &mut self,
+        subject: Subject,
+        row: &SampleRow<'_>,
+        labels: &mut Vec<Attribute>,
+        tables: &mut Tables,
+    ) -> Option<SumPlace> {
+        let at = self.position(subject, tables);
+        let (_, slot) = self.slots.get_mut(at)?;
+        slot.touched = true;
+        slot.is_summed = true;
+        slot.batch.push_with(row, labels);
+        self.n_rows += 1;
+        let place = SumPlace {
+            slot: at,
+            row: slot.batch.len() - 1,
+        };
+        self.count(place);
+        Some(place)
+    }
+
+    /// Adds so many samples, and what they come to, to those of a row; `times` are those of the first and the last.
+    pub(super) fn add_up(
+        &mut self,
+        place: SumPlace,
+        values: [i64; 2],
+        n_samples: u64,
+        times: (Timestamp, Timestamp),
+    ) {
+        if let Some((_, slot)) = self.slots.get_mut(place.slot) {
+            slot.batch.add_up(place.row, &values, n_samples, times);
+        }
+    }
+
+    /// Counts a sample that is added up to those of a row.
+    #[inline]
+    pub(super) fn count(&mut self, place: SumPlace) {
+        if let Some((_, slot)) = self.slots.get_mut(place.slot) {
+            slot.n_samples += 1;
+            if slot.n_samples == ROWS {
+                self.full.push(place.slot);
+            }
+        }
+    }
+
+    /// Returns true if there are so many rows that the sums have to be handed on.
+    pub(super) fn has_many_rows(&self) -> bool {
+        self.n_rows >= MOST_ROWS
+    }
+
+    /// Returns the sums of profiles that have many samples; nothing more is added to rows so far.
+    pub(super) fn sums(&mut self) -> Vec<SampleBatch> {
+        self.n_rows = 0;
+        for (_, slot) in &mut self.slots {
+            slot.is_summed = false;
+        }
+        let full = std::mem::take(&mut self.full);
+        let slots = full.into_iter().filter_map(|at| {
+            let (_, slot) = self.slots.get_mut(at)?;
+            Some(slot.take()).filter(|batch| !batch.is_empty())
+        });
+        slots.collect()
+    }
+
+    fn position(&mut self, subject: Subject, tables: &mut Tables) -> usize {
+        let known = self.slots.iter().position(|(known, _)| *known == subject);
+        known.unwrap_or_else(|| self.add(subject, tables))
     }
 
     /// Makes the profile of what will be sampled.
@@ -241,6 +342,8 @@ impl Profiles {
                 row,
                 batch,
                 touched: false,
+                n_samples: 0,
+                is_summed: false,
             },
         ));
         self.slots.len() - 1

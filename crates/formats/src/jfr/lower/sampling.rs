@@ -4,37 +4,33 @@ use std::ops::ControlFlow;
 
 use traceloom_model::{Attribute, Flow, SampleRow, StringId, Value};
 
+use super::alike::{AlikeSamples, KindPlace};
 use super::amounts::{SampleAmount, is_on_cpu};
 use super::constants::Constants;
 use super::plan::Plan;
 use super::profiles::{Rule, Subject, setting};
 use super::{EventRowParts, Lowering, met};
-use crate::jfr::schema::FieldSchema;
 use crate::jfr::value::DecodedValue;
 
 impl Lowering<'_> {
-    /// Makes a sample of an event.
+    /// Makes a sample of an event; where it is the first of its kind, returns where others of the kind are added up.
     pub(super) fn sample(
         &mut self,
         rule: Rule,
         plan: &Plan,
-        fields: &[FieldSchema],
         cells: &[DecodedValue<'_>],
+        is_first: bool,
         constants: &Constants<'_>,
         row: &mut EventRowParts,
-    ) -> Flow {
+    ) -> ControlFlow<(), Option<KindPlace>> {
         let nanoseconds = |meaning, value| constants.nanoseconds(meaning, value);
-        let (subject, values) = match plan.amounts.of(rule, fields, cells, &nanoseconds) {
-            SampleAmount::Interval => {
-                let (subject, interval) = self.execution(plan, row.state);
-                (subject, [1, interval])
-            }
-            SampleAmount::Intervals(subject, weight) => {
-                let interval = self.context.interval(subject);
-                (subject, [weight, weight.saturating_mul(interval)])
-            }
-            SampleAmount::Known(subject, values) => (subject, values),
+        let amount = plan.amounts.of(rule, cells, nanoseconds);
+        let (subject, interval) = match amount {
+            SampleAmount::Interval => self.execution(plan, row.state),
+            SampleAmount::Intervals(subject, _) => (subject, self.context.interval(subject)),
+            SampleAmount::Known(subject, _) => (subject, 0),
         };
+        let values = amount.values(interval);
         self.link(row);
         let sample = SampleRow {
             stack: row.stack,
@@ -44,16 +40,33 @@ impl Lowering<'_> {
             span: None,
             labels: &[],
         };
-        if let Some(full) = self
-            .profiles
-            .push(subject, &sample, &mut row.labels, &mut self.tables)
-        {
+        let (labels, tables) = (&mut row.labels, &mut self.tables);
+        let mut kind = None;
+        if is_first {
+            let place = self.profiles.push_sum(subject, &sample, labels, tables);
+            kind = place.map(|place| KindPlace { place, interval });
+        } else if let Some(full) = self.profiles.push(subject, &sample, labels, tables) {
             self.define()?;
             self.sink.samples(full)?;
         }
-        self.n_samples += 1;
-        if self.n_samples == met::SAMPLES {
+        self.count_samples(1);
+        ControlFlow::Continue(kind)
+    }
+
+    pub(super) fn count_samples(&mut self, n_samples: u64) {
+        let before = self.n_samples;
+        self.n_samples += n_samples;
+        if before < met::SAMPLES && self.n_samples >= met::SAMPLES {
             self.announce();
+        }
+    }
+
+    /// Hands on the samples that were added up.
+    pub(super) fn end_sums(&mut self, alike: &mut AlikeSamples, constants: &Constants<'_>) -> Flow {
+        alike.end(&constants.clock, &mut self.profiles);
+        for batch in self.profiles.sums() {
+            self.define()?;
+            self.sink.samples(batch)?;
         }
         ControlFlow::Continue(())
     }

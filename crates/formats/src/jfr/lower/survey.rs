@@ -147,7 +147,7 @@ impl PieceSink for SampleSurvey<'_> {
             return ControlFlow::Continue(());
         }
         let mut met = vec![false; schema.types.len()];
-        let outline = Outline::of(bytes, header.compressed(), &mut |id| {
+        let outline = Outline::of(bytes, header.compressed(), |id| {
             if let Some(met) = schema.index(id).and_then(|index| met.get_mut(index)) {
                 *met = true;
             }
