@@ -3,6 +3,7 @@
 mod collections;
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
@@ -164,7 +165,7 @@ fn print(
             objects.collections.drain(..more);
         }
         if options.table.json {
-            writeln!(out, "{}", as_json(&recording, &objects))?;
+            write_json(&recording, &objects, out)?;
         } else if options.collections {
             let table = collections(&objects, options, most, style, out)?;
             csv.extend(table.map(|table| (path.to_owned(), table)));
@@ -260,14 +261,20 @@ fn classes_of(objects: &Objects) -> ShortNames<'_> {
         row.class.as_deref().into_iter().chain(held)
     });
     let collections = objects.collections.iter();
-    let changed = collections.flat_map(|found| found.classes.iter().flat_map(|(of, _)| of));
-    ShortNames::new(classes.chain(changed.map(String::as_str)))
+    let changed: BTreeSet<u32> = collections
+        .flat_map(|found| found.classes.iter().map(|&(class, _)| class))
+        .collect();
+    let changed = changed.iter().filter_map(|&class| {
+        let name = objects.names.get(class as usize)?;
+        name.as_deref()
+    });
+    ShortNames::new(classes.chain(changed))
 }
 
-fn class_name(class: Option<&String>, names: &ShortNames<'_>, wide: bool) -> String {
+fn class_name(class: Option<&str>, names: &ShortNames<'_>, wide: bool) -> String {
     match class {
         None => "(unknown)".to_owned(),
-        Some(class) if wide => class.clone(),
+        Some(class) if wide => class.to_owned(),
         Some(class) => names.show(class).into_owned(),
     }
 }
@@ -347,9 +354,9 @@ fn table(classes: &[ClassRow], names: &ShortNames<'_>, wide: bool) -> Table {
             some(row.roots, wide),
             some(row.references, wide),
             held.map_or_else(String::new, |held| {
-                class_name(held.by.as_ref(), names, wide)
+                class_name(held.by.as_deref(), names, wide)
             }),
-            class_name(row.class.as_ref(), names, wide),
+            class_name(row.class.as_deref(), names, wide),
         ]);
     }
     table
@@ -403,7 +410,8 @@ fn exact(classes: &[ClassRow]) -> Table {
     table
 }
 
-fn as_json(recording: &Value, objects: &Objects) -> Value {
+/// Writes a recording as one JSON object, a collection at a time: there may be a million of them.
+fn write_json(recording: &Value, objects: &Objects, out: &mut impl Write) -> io::Result<()> {
     let amount = |amount: Amount| json!({"count": amount.count, "bytes": amount.bytes});
     let change = |change: Change| json!({"count": change.count, "bytes": change.bytes});
     let ages = |ages: Ages| match ages.objects {
@@ -433,37 +441,32 @@ fn as_json(recording: &Value, objects: &Objects) -> Value {
             })
         })
         .collect();
-    let collections: Vec<Value> = objects
-        .collections
-        .iter()
-        .map(|found| {
-            let changed: Vec<Value> = found
-                .classes
-                .iter()
-                .map(|(class, by)| json!({"class": class, "count": by.count, "bytes": by.bytes}))
-                .collect();
-            json!({
-                "number": found.time.map(|_| found.number),
-                "time_ns": found.time,
-                "took_ns": found.took,
-                "allocated": found.allocated.map(amount),
-                "freed": found.freed.map(amount),
-                "live": found.live.map(amount),
-                "used_bytes": found.used,
-                "changed": changed,
-            })
-        })
-        .collect();
+    let classes = Value::from(classes);
+    write!(out, r#"{{"classes":{classes},"collections":["#)?;
+    for (at, found) in objects.collections.iter().enumerate() {
+        let changed: Vec<Value> = found
+            .changes(&objects.names)
+            .map(|(class, by)| json!({"class": class, "count": by.count, "bytes": by.bytes}))
+            .collect();
+        let collection = json!({
+            "number": found.time.map(|_| found.number),
+            "time_ns": found.time,
+            "took_ns": found.took,
+            "allocated": found.allocated.map(amount),
+            "freed": found.freed.map(amount),
+            "live": found.live.map(amount),
+            "used_bytes": found.used,
+            "changed": changed,
+        });
+        let comma = if at > 0 { "," } else { "" };
+        write!(out, "{comma}{collection}")?;
+    }
     let source = &objects.source;
-    json!({
-        "recording": recording,
-        "source": {
-            "tracked": source.tracked,
-            "sampled": source.sampled,
-            "counted": source.counted,
-            "dumped": source.dumped,
-        },
-        "classes": classes,
-        "collections": collections,
-    })
+    let source = json!({
+        "tracked": source.tracked,
+        "sampled": source.sampled,
+        "counted": source.counted,
+        "dumped": source.dumped,
+    });
+    writeln!(out, r#"],"recording":{recording},"source":{source}}}"#)
 }

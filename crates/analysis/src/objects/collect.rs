@@ -22,7 +22,7 @@ use super::tracked::Tracked;
 /// What an [`ObjectTable`] keeps.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectOptions {
-    /// Most objects followed from their birth to their end, 40 bytes each.
+    /// Most objects followed from their birth to their end: 16 bytes each where ids count up, else 40.
     pub most_objects: usize,
     /// Most collections, and most classes over all of them.
     pub most_collections: usize,
@@ -264,18 +264,8 @@ impl ObjectTable {
         }
         let rows = ClassRow::joined(rows);
         let collections = self.collections.left_out;
-        let numbered = self.collections.finish(&self.census, most);
-        let told = numbered.into_iter().map(|found| {
-            let classes = found.classes.into_iter();
-            let classes = classes
-                .map(|(class, change)| (name(class), change))
-                .collect();
-            Collection {
-                classes,
-                ..found.row
-            }
-        });
-        self.result.collections = told.collect();
+        self.result.collections = self.collections.finish(&self.census, most);
+        self.result.names = names;
         self.result.dated = self.tables.clock == Clock::Unix;
         self.result.collections_left_out = collections;
         self.result.source.counted = counted;

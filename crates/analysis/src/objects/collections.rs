@@ -11,17 +11,10 @@ use super::tracked::Tracked;
 /// Classes kept of one collection: those that changed most.
 const MOST_CLASSES: usize = 1_000;
 
-/// A collection whose classes are numbers.
-#[derive(Debug, Default)]
-pub(super) struct NumberedCollection {
-    pub row: Collection,
-    pub classes: Vec<(u32, Change)>,
-}
-
 /// The collections of a recording, bounded in number and in classes over all of them.
 #[derive(Debug, Default)]
 pub(super) struct Collections {
-    rows: Vec<NumberedCollection>,
+    rows: Vec<Collection>,
     used: HashMap<u64, u64, RandomState>,
     cells: usize,
     pub left_out: u64,
@@ -52,14 +45,15 @@ impl Collections {
         if row.time.is_some() {
             tracked.collections = tracked.collections.saturating_add(1);
         }
-        self.push(row, classes, most);
+        self.push(Collection { classes, ..row }, most);
     }
 
-    fn push(&mut self, row: Collection, mut classes: Vec<(u32, Change)>, most: usize) {
+    fn push(&mut self, mut row: Collection, most: usize) {
         if self.rows.len() >= most {
             self.left_out += 1;
             return;
         }
+        let classes = &mut row.classes;
         classes.sort_unstable_by_key(|&(class, change)| {
             let size = change.bytes.unsigned_abs();
             (
@@ -70,7 +64,7 @@ impl Collections {
         classes.truncate(MOST_CLASSES.min(most.saturating_sub(self.cells)));
         classes.shrink_to_fit();
         self.cells += classes.len();
-        self.rows.push(NumberedCollection { row, classes });
+        self.rows.push(row);
     }
 
     /// Bytes in use after the collection of this number, from another event.
@@ -85,17 +79,17 @@ impl Collections {
     }
 
     /// Returns the collections in time, counts of the heap put where they belong.
-    pub fn finish(mut self, census: &Census, most: usize) -> Vec<NumberedCollection> {
+    pub fn finish(mut self, census: &Census, most: usize) -> Vec<Collection> {
         let numbers = self.rows.iter().enumerate();
         let numbers: HashMap<u64, usize, RandomState> =
-            numbers.map(|(at, found)| (found.row.number, at)).collect();
+            numbers.map(|(at, found)| (found.number, at)).collect();
         let mut before = None;
         for (&number, count) in &census.counts {
             let classes = before.map_or_else(Vec::new, |before| count.since(before));
             before = Some(count);
             let known = numbers.get(&number).and_then(|&at| self.rows.get_mut(at));
             if let Some(known) = known {
-                known.row.live = Some(count.whole());
+                known.live = Some(count.whole());
                 known.classes = classes;
                 known.classes.sort_unstable_by_key(|&(class, change)| {
                     (std::cmp::Reverse(change.bytes.unsigned_abs()), class)
@@ -107,17 +101,18 @@ impl Collections {
                 number,
                 time: Some(count.time),
                 live: Some(count.whole()),
+                classes,
                 ..Collection::default()
             };
-            self.push(row, classes, most);
+            self.push(row, most);
         }
         for found in &mut self.rows {
-            let said = self.used.get(&found.row.number).copied();
-            found.row.used = found.row.used.or(said);
+            let said = self.used.get(&found.number).copied();
+            found.used = found.used.or(said);
         }
         // What came after the last collection has no time and stays last.
         self.rows
-            .sort_by_key(|found| (found.row.time.is_none(), found.row.time));
+            .sort_by_key(|found| (found.time.is_none(), found.time));
         self.rows
     }
 }

@@ -5,6 +5,7 @@
 //! those that sample allocations and survivors (JFR and what is derived from it), and those that count
 //! the heap by class at a collection (`jdk.ObjectCountAfterGC`). [`Source`] says which it was.
 
+mod alive;
 mod census;
 mod collect;
 mod collections;

@@ -220,8 +220,8 @@ pub struct Collection {
     pub live: Option<Amount>,
     /// Bytes in use after it, as the collector says.
     pub used: Option<u64>,
-    /// Classes whose live objects changed, by falling change of bytes.
-    pub classes: Vec<(Option<String>, Change)>,
+    /// Classes whose live objects changed, by falling change of bytes: numbers of [`Objects::names`].
+    pub classes: Vec<(u32, Change)>,
 }
 
 /// Where the numbers come from.
@@ -237,6 +237,19 @@ pub struct Source {
     pub dumped: bool,
 }
 
+impl Collection {
+    /// Returns the classes whose live objects changed by their names, of [`Objects::names`].
+    pub fn changes<'c>(
+        &'c self,
+        names: &'c [Option<String>],
+    ) -> impl Iterator<Item = (Option<&'c str>, Change)> {
+        self.classes.iter().map(|&(class, change)| {
+            let name = names.get(class as usize).and_then(Option::as_deref);
+            (name, change)
+        })
+    }
+}
+
 /// The objects of a recording.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Objects {
@@ -244,6 +257,8 @@ pub struct Objects {
     pub classes: Vec<ClassRow>,
     /// Collections in their order; the last one has no time and is what came after the last collection.
     pub collections: Vec<Collection>,
+    /// Names of the classes of collections, by their numbers; none where the class was not told.
+    pub names: Vec<Option<String>>,
     /// The clock has dates; otherwise times count from a zero nobody recorded.
     pub dated: bool,
     /// Where the numbers come from.

@@ -129,11 +129,11 @@ fn objects_live_age_and_die() {
             (None, None, amount(1, 1), amount(1, 0), amount(3, 25)),
         ]
     );
-    let changed = &objects.collections[1].classes;
+    let changed: Vec<_> = objects.collections[1].changes(&objects.names).collect();
     assert_eq!(
         changed[0],
         (
-            Some("A".into()),
+            Some("A"),
             Change {
                 count: -1,
                 bytes: -100
@@ -143,7 +143,7 @@ fn objects_live_age_and_die() {
     assert_eq!(
         changed[1],
         (
-            Some("B".into()),
+            Some("B"),
             Change {
                 count: 1,
                 bytes: 16

@@ -5,17 +5,9 @@ use std::collections::{HashMap, HashSet};
 use foldhash::fast::RandomState;
 use traceloom_model::{ObjectId, ObjectRow};
 
+use super::alive::{AliveObject, AliveObjects};
 use super::collect::{ClassTally, Classes};
 use super::row::Amount;
-
-/// An object that lives: 24 bytes beside its id.
-#[derive(Clone, Copy, Debug)]
-struct AliveObject {
-    class: u32,
-    /// Collections there had been when it was born.
-    born: u32,
-    size: u64,
-}
 
 /// What changed in a class since the last collection.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,7 +19,7 @@ pub(super) struct Interval {
 /// The objects that live.
 #[derive(Debug, Default)]
 pub(super) struct Tracked {
-    live: HashMap<ObjectId, AliveObject, RandomState>,
+    live: AliveObjects,
     /// Classes of objects freed lately: a dump that was taken before may still refer to them.
     ended: HashMap<ObjectId, u32, RandomState>,
     /// Those that live and that a filter refused: nothing counts them.
@@ -41,7 +33,7 @@ pub(super) struct Tracked {
 
 impl Tracked {
     pub fn lives(&self, id: ObjectId) -> bool {
-        self.live.contains_key(&id)
+        self.live.get(id).is_some()
     }
 
     /// Forgets the classes of objects that died before now.
@@ -50,7 +42,7 @@ impl Tracked {
     }
 
     pub fn class_of(&self, id: ObjectId) -> Option<u32> {
-        let live = self.live.get(&id).map(|live| live.class);
+        let live = self.live.get(id).map(|live| live.class);
         live.or_else(|| self.ended.get(&id).copied())
     }
 
@@ -104,7 +96,7 @@ impl Tracked {
 
     /// An object died; `age` is what the producer says of it. Returns whether it was known.
     pub fn free(&mut self, id: ObjectId, age: Option<u64>, classes: &mut Classes) -> bool {
-        let Some(live) = self.live.remove(&id) else {
+        let Some(live) = self.live.remove(id) else {
             return false;
         };
         self.ended.insert(id, live.class);
@@ -137,7 +129,7 @@ impl Tracked {
 
     /// Adds the ages of what lives.
     pub fn age(&self, classes: &mut Classes) {
-        let counted = self.live.iter().filter(|(id, _)| !self.refuses(**id));
+        let counted = self.live.iter().filter(|&(id, _)| !self.refuses(id));
         for (_, live) in counted {
             let survived = self.collections.saturating_sub(live.born);
             classes.tally(live.class).live_ages.add(survived.into(), 1);

@@ -55,7 +55,7 @@ pub(super) fn collections(
     for found in all.iter().skip(skip) {
         rows.row(match options.table.csv {
             true => collection_exact(found),
-            false => collection(found, &names, wide, objects.dated, style),
+            false => collection(found, objects, &names, wide, style),
         });
     }
     if all.is_empty() {
@@ -73,9 +73,9 @@ pub(super) fn collections(
 
 fn collection(
     found: &Collection,
+    objects: &Objects,
     names: &ShortNames<'_>,
     wide: bool,
-    dated: bool,
     style: &Style,
 ) -> Vec<String> {
     let amount = |amount: Option<Amount>| match amount {
@@ -83,12 +83,13 @@ fn collection(
         Some(amount) => [count(amount.count), size(amount.bytes)],
         None => [String::new(), String::new()],
     };
-    let most = found.classes.first().map(|(class, changed)| {
-        let change = change(Some(*changed), wide);
-        format!("{change} {}", class_name(class.as_ref(), names, wide))
+    let most = found.changes(&objects.names).next();
+    let most = most.map(|(class, changed)| {
+        let change = change(Some(changed), wide);
+        format!("{change} {}", class_name(class, names, wide))
     });
     let begin = match found.time {
-        Some(time) => style.when(dated, time),
+        Some(time) => style.when(objects.dated, time),
         None => "after the last".to_owned(),
     };
     let number = found

@@ -11,17 +11,21 @@ use super::names::DefinitionIds;
 use crate::tptp::call::{either, key};
 use crate::tptp::message::Message;
 
-/// How often the ids of objects were given out. Agents count them up: those take eight bytes each.
+/// How often the ids of objects were given out. Agents count them up: 64 of those take sixteen bytes.
 #[derive(Debug, Default)]
 struct Generations {
-    ascending: Vec<u64>,
+    /// What an id is without its last six bits, and which ids those are, ascending.
+    ascending: Vec<(u64, u64)>,
+    /// The last of them.
+    last: Option<u64>,
+    count: usize,
     /// The generation of ids that came in no order, or again.
     others: HashMap<u64, u32, RandomState>,
 }
 
 impl Generations {
     fn len(&self) -> usize {
-        self.ascending.len() + self.others.len()
+        self.count + self.others.len()
     }
 
     /// Returns the generation that an id is in.
@@ -29,24 +33,38 @@ impl Generations {
         if let Some(&known) = self.others.get(&id) {
             return Some(known);
         }
-        match self.is_next(id) {
-            true => None,
-            false => self.ascending.binary_search(&id).ok().map(|_| 0),
+        if self.is_next(id) {
+            return None;
         }
+        let (all, bit) = word(id);
+        let found = self.ascending.binary_search_by_key(&all, |&(all, _)| all);
+        let &(_, bits) = self.ascending.get(found.ok()?)?;
+        (bits & bit != 0).then_some(0)
     }
 
     /// Returns true if an id is above all those that were counted up.
     fn is_next(&self, id: u64) -> bool {
-        self.ascending.last().is_none_or(|&last| last < id)
+        self.last.is_none_or(|last| last < id)
     }
 
     fn set(&mut self, id: u64, generation: u32) {
-        if generation == 0 && self.is_next(id) {
-            self.ascending.push(id);
-        } else {
+        if generation > 0 || !self.is_next(id) {
             self.others.insert(id, generation);
+            return;
         }
+        let (all, bit) = word(id);
+        match self.ascending.last_mut() {
+            Some((last, bits)) if *last == all => *bits |= bit,
+            _ => self.ascending.push((all, bit)),
+        }
+        self.last = Some(id);
+        self.count += 1;
     }
+}
+
+/// Returns an id without its last six bits, and the bit that those stand for.
+const fn word(id: u64) -> (u64, u64) {
+    (id >> 6, 1 << (id & 63))
 }
 
 /// Objects by how often their ids were given out, dumps by id, root kinds by name.
