@@ -19,23 +19,28 @@ use crate::Chunk;
 const WINDOW: usize = 24;
 
 impl Reader {
-    /// Reads items of common shapes from `at` on; stops before the first that is of none.
+    /// Reads items of common shapes from `at` on; returns where the first is that is of none.
     #[inline]
-    pub(super) fn run(&mut self, chunk: &Chunk<'_>, at: &mut usize, out: &mut impl Visit) -> Flow {
-        if self.most() < WINDOW || self.is_deeper() {
-            return Flow::Continue(());
+    pub(super) fn run(
+        &mut self,
+        chunk: &Chunk<'_>,
+        mut at: usize,
+        out: &mut impl Visit,
+    ) -> (usize, Flow) {
+        let most = self.most();
+        if most < WINDOW || self.is_deeper() {
+            return (at, Flow::Continue(()));
         }
         let bytes = chunk.bytes;
-        while let Some(rest) = bytes.get(*at..)
+        while let Some(rest) = bytes.get(at..)
             && let Some(window) = rest.first_chunk::<WINDOW>()
         {
             let &[a, b, c, ..] = window;
-            let len = match a {
+            let (len, flow) = match a {
                 0xc8 | 0xd8 => {
                     let start = tagged_start(window).filter(|start| self.opened(start));
                     let Some(start) = start else { break };
-                    self.emit(chunk, *at, 12, &Item::Start(start), out)?;
-                    12
+                    (12, self.emit(chunk, at, 12, &Item::Start(start), out))
                 }
                 0xcc | 0xcd if b == 0x48 && bytes_at(window, 10) == [0xff] => {
                     if !self.closed() {
@@ -43,43 +48,48 @@ impl Reader {
                     }
                     let order = if a == 0xcc { Order::Big } else { Order::Little };
                     let end = word(bytes_at(window, 2), EndForm::Tagged, order);
-                    self.emit(chunk, *at, 11, &Item::End(end), out)?;
-                    11
+                    (11, self.emit(chunk, at, 11, &Item::End(end), out))
                 }
                 0x48 if bytes_at(window, 9) == [0xff] => {
                     let Some(order) = self.order().filter(|_| self.closed()) else {
                         break;
                     };
                     let end = word(bytes_at(window, 1), EndForm::Untagged, order);
-                    self.emit(chunk, *at, 10, &Item::End(end), out)?;
-                    10
+                    (10, self.emit(chunk, at, 10, &Item::End(end), out))
                 }
                 0xc3 if b == 0x9f => {
                     let start = nanos_start(window).filter(|(start, _)| self.opened(start));
                     let Some((start, len)) = start else { break };
-                    self.emit(chunk, *at, len, &Item::Start(start), out)?;
-                    len
+                    match rest.get(len..).and_then(leaf_end) {
+                        Some((end, end_len)) if out.leaf(&start, &end) => {
+                            self.closed();
+                            (len + end_len, Flow::Continue(()))
+                        }
+                        _ => (len, self.emit(chunk, at, len, &Item::Start(start), out)),
+                    }
                 }
                 0xc4 if matches!(b, 0x82 | 0x83) => {
                     let end = nanos_end(window, b).filter(|_| self.closed());
                     let Some((end, len)) = end else { break };
-                    self.emit(chunk, *at, len, &Item::End(end), out)?;
-                    len
+                    (len, self.emit(chunk, at, len, &Item::End(end), out))
                 }
                 0xc6 | 0xc9 => {
                     let attributes = attributes(rest, [a, b, c]);
-                    let attributes = attributes.filter(|(_, len)| *len <= self.most());
+                    let attributes = attributes.filter(|(_, len)| *len <= most);
                     let Some((attributes, len)) = attributes else {
                         break;
                     };
-                    self.emit(chunk, *at, len, &Item::Attributes(attributes), out)?;
-                    len
+                    let item = Item::Attributes(attributes);
+                    (len, self.emit(chunk, at, len, &item, out))
                 }
                 _ => break,
             };
-            *at += len;
+            if flow.is_break() {
+                return (at, flow);
+            }
+            at += len;
         }
-        Flow::Continue(())
+        (at, Flow::Continue(()))
     }
 
     #[inline(always)]
@@ -162,6 +172,16 @@ fn nanos_end(window: &[u8; WINDOW], second: u8) -> Option<(End, usize)> {
         flags,
     };
     Some((end, len))
+}
+
+/// Reads the end of a record that nothing else is in, as most records are; returns it with its length.
+#[inline(always)]
+fn leaf_end(rest: &[u8]) -> Option<(End, usize)> {
+    let window: &[u8; WINDOW] = rest.first_chunk()?;
+    match window {
+        [0xc4, 0x82, ..] => nanos_end(window, 0x82),
+        _ => None,
+    }
 }
 
 /// Reads attributes; returns them with their length.

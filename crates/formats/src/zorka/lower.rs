@@ -2,50 +2,21 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use traceloom_model::bounds::subslice;
-use traceloom_model::{Attribute, Exception as ModelException, Flow, Note, PartId, ResourceId};
+use traceloom_model::bounds::saturated_i64;
+use traceloom_model::{
+    Attribute, Exception as ModelException, ExceptionId, Flow, FunctionId, Note, Origin, ResourceId,
+};
 
 use super::cbor::CborValue;
 use super::meaning::LoweringLookup;
-use super::open_trace::{BeginFacts, OpenRecord, OpenTrace, origin};
+use super::open_trace::{BeginFacts, Ending, OpenRecord, OpenTrace};
 use super::record::{Attributes, Begin, End, Exception, Item, Order, Record, Start, StartForm};
 use super::session::{Base, Session, SessionSymbols};
+use super::source_range::SourceRange;
 use super::source_state::SourceState;
 use super::stream::TICK_NS;
 use super::{TwoItems, Visit};
 use crate::{damage, info, warn};
-
-/// Where the bytes of a stream lie in the source.
-pub(crate) enum SourceRange {
-    /// Parts that are one stream: offset in the stream and part, ascending.
-    Parts(Vec<(u64, usize)>),
-    /// A body inside a line or block: its items are counted.
-    Inside {
-        /// The part.
-        part: usize,
-        /// Offset of the line or block.
-        offset: u64,
-    },
-}
-
-impl SourceRange {
-    #[inline]
-    pub(crate) fn at(&self, offset: u64) -> (usize, u64) {
-        match self {
-            // Nearly every stream is one part.
-            Self::Parts(parts) if parts.len() == 1 => {
-                let &(start, part) = parts.first().unwrap_or(&(0, 0));
-                (part, offset - start)
-            }
-            Self::Parts(parts) => {
-                let after = parts.partition_point(|&(start, _)| start <= offset);
-                let found = after.checked_sub(1).and_then(|at| parts.get(at));
-                found.map_or((0, offset), |&(start, part)| (part, offset - start))
-            }
-            Self::Inside { part, offset } => (*part, *offset),
-        }
-    }
-}
 
 /// Lowers the items of one stream.
 pub(crate) struct Lowering<'l, 's> {
@@ -57,7 +28,7 @@ pub(crate) struct Lowering<'l, 's> {
     pub(crate) place: SourceRange,
     pub(crate) begin: TwoItems,
     pub(crate) resource: Option<ResourceId>,
-    pub(crate) count: u32,
+    pub(crate) count: u64,
 }
 
 impl Visit for Lowering<'_, '_> {
@@ -68,14 +39,14 @@ impl Visit for Lowering<'_, '_> {
             Item::Start(start) => self.start(start, record.offset),
             Item::Prolog(start) => self.prolog(start),
             Item::End(end) => self.end(end, record.offset),
-            Item::Break => self.close(),
+            Item::Break => self.close_open(),
             Item::Begin(begin) => self.begin(begin),
             Item::Attributes(attributes) => self.attributes(attributes, record.offset),
             Item::Exception(exception) => self.exception(exception, record.offset),
             Item::ExceptionRef { id, .. } => self.exception_ref(*id, record.offset),
             Item::Flags(flags) => {
-                if let Some(top) = self.trace.open.last_mut() {
-                    top.flags = Some(flags.cast_signed());
+                if let Some(top) = self.trace.details() {
+                    top.ending.flags = Some(flags.cast_signed());
                 }
             }
             Item::Info { key, value } => self.fact(*key, *value),
@@ -83,14 +54,40 @@ impl Visit for Lowering<'_, '_> {
             Item::Chunk(values) => self.chunk(values, record),
             Item::Unknown | Item::Damage => {}
         }
-        self.count = self.count.saturating_add(1);
+        self.count += 1;
         self.shared.flow()
     }
 
+    #[inline(always)]
+    fn leaf(&mut self, start: &Start, end: &End) -> bool {
+        let trace = &*self.trace;
+        let open = trace.open.len();
+        let is_inner = open > 0 && open < self.shared.most_open && trace.deeper == 0;
+        if !is_inner || end.time < start.time {
+            return false;
+        }
+        if !self.shared.notes_only {
+            if !trace.steps.takes_leaf() || trace.track.is_none() {
+                return false;
+            }
+            let Some(function) = self.function(start.method) else {
+                return false;
+            };
+            let began = self.wall(start.time, false);
+            let ended = began.saturating_add(saturated_i64(end.time.abs_diff(start.time)));
+            self.trace.steps.leaf([began, ended], function);
+        }
+        self.shared.tables.reserve_span();
+        self.seen(start.time);
+        self.trace.last = end.time;
+        self.count += 2;
+        true
+    }
+
     fn note(&mut self, note: Note) -> Flow {
-        let (part, offset) = self.place.at(note.offset);
+        let Origin { part, offset, .. } = self.place.origin(note.offset, 0);
         self.shared.note(Note {
-            part: PartId::nth(part),
+            part,
             offset,
             ..note
         });
@@ -112,6 +109,7 @@ fn words<'w>(
         trace_id: None,
         threads_only: shared.threads_only(),
         notes_only: shared.notes_only,
+        wants_exceptions: shared.wants_exceptions(),
         limits: &shared.limits,
         tables: &mut shared.tables,
         messages: &mut shared.messages,
@@ -150,9 +148,19 @@ impl Lowering<'_, '_> {
         let id = words.exception(exception, &mut self.trace.exceptions);
         let deep = words.too_deep;
         self.too_deep(deep, offset);
-        if let Some(top) = self.trace.open.last_mut() {
-            top.exception = id;
-            top.failed = true;
+        self.failed(id);
+    }
+
+    /// The innermost record ended with an exception.
+    fn failed(&mut self, exception: Option<ExceptionId>) {
+        let Some(top) = self.trace.open.last_mut() else {
+            return;
+        };
+        top.failed = true;
+        if (exception.is_some() || top.details.is_some())
+            && let Some(details) = self.trace.details()
+        {
+            details.exception = exception;
         }
     }
 
@@ -167,58 +175,69 @@ impl Lowering<'_, '_> {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn start(&mut self, start: &Start, offset: u64) {
-        let (part, offset) = self.place.at(offset);
-        let index = match self.place {
-            SourceRange::Parts(_) => 0,
-            SourceRange::Inside { .. } => self.count,
-        };
-        let bare = start.form == StartForm::Bare;
-        let nanos = matches!(start.form, StartForm::Nanos | StartForm::Stream);
-        let id = self.shared.tables.reserve_span();
+        let open = self.trace.open.len();
+        let is_inner = open > 0 && open < self.shared.most_open;
+        if !is_inner || start.form == StartForm::Bare {
+            return self.start_root(start, offset);
+        }
+        let method = self.function(start.method);
+        self.seen(start.time);
+        self.open(start, method, offset);
+    }
+
+    /// A record begins that may be the first of a trace, or one too many.
+    #[inline(never)]
+    fn start_root(&mut self, start: &Start, offset: u64) {
         let mut method = None;
-        if !bare {
+        if start.form != StartForm::Bare {
             method = self.function(start.method);
             self.seen(start.time);
         }
-        let origin = origin(part, offset, index);
-        let Some(selected) = self.shared.open(self.trace, origin) else {
-            if self.trace.deeper == 1 {
-                let limit = self.trace.open.len();
-                let text = format!("more than {limit} records are open: deeper ones are left out");
-                self.say(damage("limit_open_spans", offset, text));
-            }
-            return;
-        };
-        // Made where it stays.
-        let attributes = self.trace.list();
+        match self.shared.has_room(self.trace) {
+            true => self.open(start, method, offset),
+            false => self.too_many_open(offset),
+        }
+    }
+
+    #[inline(always)]
+    fn open(&mut self, start: &Start, method: Option<FunctionId>, offset: u64) {
+        let nanos = matches!(start.form, StartForm::Nanos | StartForm::Stream);
+        let origin = self.place.origin(offset, self.count);
+        let is_asked = self.shared.only.is_none_or(|only| only == origin);
+        let is_inside = |parent: &OpenRecord| parent.selected;
+        let selected = is_asked || self.trace.open.last().is_some_and(is_inside);
         let step = self.trace.steps.enter();
+        // Made where it stays.
         self.trace.open.push(OpenRecord {
-            id,
+            id: self.shared.tables.reserve_span(),
             method,
             raw: start.time,
-            stop: None,
-            calls: None,
             inside: 0,
-            flags: None,
-            attributes,
-            exception: None,
             origin,
             step,
-            mark: None,
-            ticks: !nanos,
-            relative: !nanos && start.order == Order::Big,
-            timed: !bare,
-            failed: false,
             nanos,
+            relative: !nanos && start.order == Order::Big,
+            timed: start.form != StartForm::Bare,
+            failed: false,
             orphan: false,
             selected,
+            details: None,
         });
     }
 
+    #[cold]
+    fn too_many_open(&mut self, offset: u64) {
+        if self.trace.deeper == 1 {
+            let limit = self.trace.open.len();
+            let text = format!("more than {limit} records are open: deeper ones are left out");
+            self.say(damage("limit_open_spans", offset, text));
+        }
+    }
+
     #[inline]
-    pub(super) fn function(&mut self, method: i64) -> Option<traceloom_model::FunctionId> {
+    pub(super) fn function(&mut self, method: i64) -> Option<FunctionId> {
         if self.shared.notes_only {
             return None;
         }
@@ -226,6 +245,7 @@ impl Lowering<'_, '_> {
             .function(self.union, method, &mut self.shared.tables)
     }
 
+    #[inline]
     pub(super) fn seen(&mut self, raw: i64) {
         self.trace.first.get_or_insert(raw);
         self.trace.last = raw;
@@ -245,16 +265,14 @@ impl Lowering<'_, '_> {
     fn begin(&mut self, begin: &Begin) {
         let mut begin = *begin;
         let seed = self.begin == TwoItems::Type;
-        let typed = begin.ttype.and_then(|id| u64::try_from(id).ok());
-        let known = typed.is_some_and(|id| self.session.text(self.union, id).is_some());
         let no_symbols = self.session.own.is_empty() && self.union.is_empty();
-        let Some(top) = self.trace.open.last_mut() else {
-            return;
-        };
-        if top.mark.is_some() {
-            return;
+        match self.trace.open.last() {
+            Some(top) if top.mark().is_none() => {}
+            _ => return,
         }
-        if !begin.nanos && !known && !no_symbols && !seed {
+        let typed = begin.ttype.and_then(|id| u64::try_from(id).ok());
+        let is_known = || typed.is_some_and(|id| self.session.text(self.union, id).is_some());
+        if !begin.nanos && !no_symbols && !seed && !is_known() {
             // Two items whose second is no symbol: a span, however small (SPEC.md §1.1).
             begin.span_id = begin.span_id.or(begin.ttype);
             begin.ttype = None;
@@ -269,17 +287,19 @@ impl Lowering<'_, '_> {
         };
         if let Some(id) = begin.ttype {
             let strange = !(0..65_536).contains(&id) || !no_symbols;
-            if seed && !known && strange && id != 0 {
+            if seed && strange && id != 0 && !is_known() {
                 // The seed calls it a trace id (SPEC.md §8).
                 mark.trace = u128::from(id.cast_unsigned());
-            } else {
+            } else if !self.shared.notes_only {
                 let tables = &mut self.shared.tables;
                 let kind = self.session.string(self.union, id.cast_unsigned(), tables);
                 mark.kind = (id != 0).then_some(kind);
             }
         }
-        top.mark = Some(Box::new(mark));
-        if top.timed {
+        if let Some(details) = self.trace.details() {
+            details.mark = Some(mark);
+        }
+        if self.trace.open.last().is_some_and(|top| top.timed) {
             self.rebase();
         }
     }
@@ -290,13 +310,13 @@ impl Lowering<'_, '_> {
             .trace
             .open
             .last()
-            .and_then(|top| Some((top, top.mark.as_deref()?)))
+            .and_then(|top| Some((top, top.mark()?)))
         else {
             return;
         };
         let ms = mark.clock_ms;
         // A writer whose nanosecond clock counts from 1970 says more than its milliseconds.
-        let clock_ns = if !top.ticks && top.raw.div_euclid(1_000_000) == ms {
+        let clock_ns = if top.nanos && top.raw.div_euclid(1_000_000) == ms {
             top.raw
         } else {
             ms.saturating_mul(1_000_000)
@@ -304,12 +324,13 @@ impl Lowering<'_, '_> {
         let base = Base {
             clock_ns,
             raw: top.raw,
-            ticks: top.ticks,
+            ticks: !top.nanos,
         };
         self.trace.base.get_or_insert(base);
         self.session.base = Some(base);
     }
 
+    #[inline(always)]
     fn wall(&self, raw: i64, ticks: bool) -> i64 {
         let base = self.trace.base.as_ref().or(self.session.base.as_ref());
         match base {
@@ -321,64 +342,91 @@ impl Lowering<'_, '_> {
 
     #[inline(never)]
     fn attributes(&mut self, attributes: &Attributes<'_>, offset: u64) {
-        if let Some(ttype) = attributes.upward {
-            return self.upward(attributes, ttype, offset);
+        if !self.wants(attributes) {
+            if let Some(ttype) = attributes.upward {
+                self.upward(ttype, offset);
+            }
+            return;
         }
-        let (own, mark) = match self.trace.open.last_mut() {
-            Some(top) => (&mut top.attributes, top.mark.as_deref_mut()),
-            None => (&mut self.trace.orphaned, None),
-        };
-        let before = own.len();
+        let innermost = self.trace.open.last();
+        let is_begun = innermost.is_some_and(|top| top.mark().is_some());
+        let mut lowered = std::mem::take(&mut self.trace.lowered);
         let mut words = words(self.shared, self.session, self.union);
-        words.begun = mark.is_some();
-        words.attributes(attributes, own);
-        let deep = words.too_deep;
-        if let Some((mark, id)) = mark.zip(words.trace_id) {
-            mark.trace = id;
-            self.trace.said_id = Some(id);
-        }
-        if self.shared.repeats {
-            self.print(attributes, before);
-        }
+        words.begun = is_begun && attributes.upward.is_none();
+        words.attributes(attributes, &mut lowered);
+        let (deep, trace_id) = (words.too_deep, words.trace_id);
         self.too_deep(deep, offset);
+        let mut at = self.trace.open.len().saturating_sub(1);
+        if let Some(ttype) = attributes.upward {
+            let from = self.trace.open.last().map(|top| top.id);
+            lowered.iter_mut().for_each(|one| one.from = from);
+            at = self.upward(ttype, offset).unwrap_or(at);
+        } else if trace_id.is_some() {
+            self.trace.said_id = trace_id;
+            let details = self.trace.details();
+            let mark = details.and_then(|details| details.mark.as_mut());
+            if let Some((mark, id)) = mark.zip(trace_id) {
+                mark.trace = id;
+            }
+        }
+        if self.shared.repeats && attributes.upward.is_none() {
+            self.print(attributes, &lowered);
+        }
+        if !lowered.is_empty() {
+            match self.trace.details_at(at) {
+                Some(details) => details.attributes.append(&mut lowered),
+                None => self.trace.orphaned.append(&mut lowered),
+            }
+        }
+        self.trace.lowered = lowered;
     }
 
-    /// Takes attributes of a record that encloses the innermost one.
-    fn upward(&mut self, attributes: &Attributes<'_>, ttype: i64, offset: u64) {
-        let mut own = Vec::new();
-        let mut words = words(self.shared, self.session, self.union);
-        words.attributes(attributes, &mut own);
-        let deep = words.too_deep;
-        self.too_deep(deep, offset);
-        let from = self.trace.open.last().map(|top| top.id);
+    /// Returns false of attributes of which nothing is wanted, and of which there is nothing to note.
+    #[inline]
+    fn wants(&mut self, attributes: &Attributes<'_>) -> bool {
+        let mut pairs = attributes.keys();
+        if self.shared.notes_only {
+            // What is not a container cannot be too deep.
+            while pairs.next_key().is_some() {
+                if pairs.is_container() {
+                    return true;
+                }
+            }
+            return false;
+        }
+        let only_key = pairs.next_key().filter(|_| attributes.count == 1);
+        let Some(symbol) = only_key.and_then(CborValue::symbol) else {
+            return true;
+        };
+        if !self.shared.threads_only() {
+            return true;
+        }
+        let tables = &mut self.shared.tables;
+        let key = self.session.key(self.union, symbol, tables);
+        if key == self.shared.of_trace() {
+            return true;
+        }
+        let [name, id] = self.shared.of_threads();
+        (key == name || key == id) && self.trace.asks_thread(attributes.upward.is_some())
+    }
+
+    /// Finds the record around the innermost one that attributes are for.
+    fn upward(&mut self, ttype: i64, offset: u64) -> Option<usize> {
         let target = target(&self.trace.open, ttype);
         if target.is_none() {
             let text = format!("no enclosing trace of type #{ttype} for an upward attribute");
             self.say(warn("upward_target", offset, text));
         }
-        let given = own
-            .into_iter()
-            .map(|attribute| Attribute { from, ..attribute });
-        let at = target.unwrap_or(self.trace.open.len().saturating_sub(1));
-        match self.trace.open.get_mut(at) {
-            Some(frame) => frame.attributes.extend(given),
-            None => self.trace.orphaned.extend(given),
-        }
+        target
     }
 
     /// Remembers the attributes of a trace by their content, by which it is known when posted again.
-    ///
-    /// They are those of the innermost record behind the first `before` ones.
-    fn print(&mut self, attributes: &Attributes<'_>, before: usize) {
-        let Some(OpenRecord {
-            mark: Some(mark),
-            attributes: lowered,
-            ..
-        }) = self.trace.open.last_mut()
-        else {
+    fn print(&mut self, attributes: &Attributes<'_>, lowered: &[Attribute]) {
+        let details = self.trace.open.last_mut();
+        let details = details.and_then(|top| top.details.as_deref_mut());
+        let Some(mark) = details.and_then(|details| details.mark.as_mut()) else {
             return;
         };
-        let lowered = subslice(lowered, before..);
         let mut raw = Vec::new();
         for ((_, value), lowered) in attributes.pairs().zip(lowered) {
             let text = match value {
@@ -401,28 +449,38 @@ impl Lowering<'_, '_> {
         let id = id.cast_signed();
         let known = self.trace.exceptions.get(&id).copied();
         let exception = known.unwrap_or_else(|| {
+            if !self.shared.wants_exceptions() {
+                return None;
+            }
             let message = self.shared.tables.string(&format!("#{id}"));
-            self.shared.tables.exception(ModelException {
+            Some(self.shared.tables.exception(ModelException {
                 class: None,
                 message: Some(message),
                 stack: None,
                 cause: None,
-            })
+            }))
         });
         if known.is_none() {
             self.trace.exceptions.insert(id, exception);
             let text = format!("exception #{id} is not in this trace");
             self.say(info("unknown_exception", offset, text));
         }
-        if let Some(top) = self.trace.open.last_mut() {
-            top.exception = Some(exception);
-            top.failed = true;
-        }
+        self.failed(exception);
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn end(&mut self, end: &End, offset: u64) {
         self.trace.first.get_or_insert(end.time);
+        if self.trace.deeper > 0 || self.trace.open.is_empty() || !end.closed {
+            return self.end_apart(end, offset);
+        }
+        self.trace.last = end.time;
+        self.close(&ending(end));
+    }
+
+    /// A record ends that is none of those held, whose beginning is not here, or that goes on.
+    #[inline(never)]
+    fn end_apart(&mut self, end: &End, offset: u64) {
         if self.trace.deeper > 0 {
             self.trace.deeper -= u64::from(end.closed);
             return;
@@ -431,13 +489,15 @@ impl Lowering<'_, '_> {
             self.orphan(end, offset);
         }
         self.trace.last = end.time;
-        if let Some(top) = self.trace.open.last_mut() {
-            top.stop = Some(end.time);
-            top.calls = Some(end.calls);
-            top.flags = end.flags.or(top.flags);
+        if let Some(details) = self.trace.details() {
+            let flags = end.flags.or(details.ending.flags);
+            details.ending = Ending {
+                flags,
+                ..ending(end)
+            };
         }
         if end.closed {
-            self.close();
+            self.close_open();
         }
     }
 
@@ -455,50 +515,70 @@ impl Lowering<'_, '_> {
         let attributes = std::mem::take(&mut self.trace.orphaned);
         if let Some(top) = self.trace.open.last_mut() {
             top.raw = first.unwrap_or(end.time);
-            top.ticks = !nanos;
             top.nanos = nanos;
             top.orphan = true;
-            top.attributes = attributes;
+        }
+        if !attributes.is_empty()
+            && let Some(details) = self.trace.details()
+        {
+            details.attributes = attributes;
         }
     }
 
+    /// Closes the innermost record with what is known of its end.
     #[inline(never)]
-    fn close(&mut self) {
+    fn close_open(&mut self) {
         if self.trace.deeper > 0 {
             self.trace.deeper -= 1;
             return;
         }
+        let top = self.trace.open.last();
+        let details = top.and_then(|top| top.details.as_deref());
+        let ending = details.map_or_else(Ending::default, |details| details.ending);
+        self.close(&ending);
+    }
+
+    #[inline(always)]
+    fn close(&mut self, ending: &Ending) {
         let Some(top) = self.trace.open.last() else {
             return;
         };
-        let (ended, raw, ticks) = (top.stop.is_some(), top.raw, top.ticks);
-        let start = self.wall(raw, ticks);
-        if !ended {
-            let last = self.trace.last;
-            if let Some(top) = self.trace.open.last_mut() {
-                top.stop = Some(last.max(raw));
-            }
+        let stop = ending.stop.unwrap_or(self.trace.last.max(top.raw));
+        if self.shared.notes_only {
+            return self.shared.close_unseen(self.trace, stop);
         }
-        self.shared.close(self.trace, start, self.resource, ended);
+        let start = self.wall(top.raw, !top.nanos);
+        self.shared
+            .close(self.trace, (start, stop), self.resource, ending);
     }
 
     /// Ends what is still open: the stream is over.
     pub(crate) fn finish(&mut self) {
         self.trace.deeper = 0;
         while !self.trace.open.is_empty() && !self.shared.stopped {
-            self.close();
+            self.close_open();
         }
+    }
+}
+
+/// Returns what an item says of the end of its record.
+#[inline]
+fn ending(end: &End) -> Ending {
+    Ending {
+        stop: Some(end.time),
+        calls: Some(end.calls),
+        flags: end.flags,
     }
 }
 
 /// Finds the record an upward attribute is for: the nearest trace of its type, 0 for any (SPEC.md §1.2).
 fn target(open: &[OpenRecord], ttype: i64) -> Option<usize> {
     let typed = |frame: &OpenRecord, ttype: Option<i64>| {
-        let mark = frame.mark.as_deref();
+        let mark = frame.mark();
         mark.is_some_and(|mark| mark.ttype == ttype)
     };
     if ttype == 0 {
-        return open.iter().rposition(|frame| frame.mark.is_some());
+        return open.iter().rposition(|frame| frame.mark().is_some());
     }
     let found = open.iter().rposition(|frame| typed(frame, Some(ttype)));
     // B2's streaming tracer leaves the type out of its begins: the nearest trace without one.

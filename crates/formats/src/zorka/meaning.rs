@@ -1,6 +1,6 @@
 //! Values and exceptions in the words of the model.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
@@ -10,6 +10,7 @@ use traceloom_model::{
 
 use super::cbor::{Cbor, CborValue};
 use super::diagnostic::{diagnostic, half};
+use super::open_trace::KnownExceptions;
 use super::record::{Attributes, Exception, ExceptionFields, Item, ValueRun, inline_exception};
 use super::session::{FrameNames, Session, SessionSymbols};
 
@@ -39,6 +40,8 @@ pub(crate) struct LoweringLookup<'l> {
     pub(crate) threads_only: bool,
     /// No attribute is wanted, but notes about them.
     pub(crate) notes_only: bool,
+    /// What exceptions say is wanted; otherwise their numbers are remembered alone.
+    pub(crate) wants_exceptions: bool,
     /// A value was too deep for the model.
     pub(crate) too_deep: bool,
 }
@@ -56,10 +59,17 @@ fn trace_id(value: CborValue<'_>) -> Option<u128> {
 impl LoweringLookup<'_> {
     /// Lowers the pairs of an attribute item.
     pub(crate) fn attributes(&mut self, attributes: &Attributes<'_>, into: &mut Vec<Attribute>) {
+        let mut pairs = attributes.keys();
         if self.notes_only {
-            return self.note_values(attributes);
+            // What is not a container cannot be too deep.
+            while pairs.next_key().is_some() {
+                if pairs.is_container() {
+                    pairs.value().map(|value| self.value(value, 0));
+                }
+            }
+            return;
         }
-        for (key, value) in attributes.pairs() {
+        while let Some(key) = pairs.next_key() {
             let key = match key.symbol() {
                 Some(id) => self.session.key(self.union, id, self.tables),
                 None => {
@@ -70,31 +80,26 @@ impl LoweringLookup<'_> {
                     self.tables.attribute_key(AttributeKey::named(name))
                 }
             };
-            if key == self.of_trace
-                && self.begun
-                && let Some(id) = trace_id(value)
-            {
+            let is_of_thread = self.of_threads.contains(&key);
+            let is_trace_id = self.begun && key == self.of_trace;
+            if self.threads_only && !is_of_thread && !is_trace_id {
+                continue;
+            }
+            let Some(value) = pairs.value() else {
+                return;
+            };
+            if is_trace_id && let Some(id) = trace_id(value) {
                 self.trace_id = Some(id);
                 continue;
             }
-            if self.threads_only && !self.of_threads.contains(&key) {
+            if self.threads_only && !is_of_thread {
                 continue;
             }
             let value = match value {
-                CborValue::Text(text) if self.of_threads.contains(&key) => {
-                    ModelValue::Text(self.tables.bytes(text))
-                }
+                CborValue::Text(text) if is_of_thread => ModelValue::Text(self.tables.bytes(text)),
                 value => self.value(value, 0),
             };
             into.push(Attribute::new(key, value));
-        }
-    }
-
-    /// Looks for values that are too deep.
-    fn note_values(&mut self, attributes: &Attributes<'_>) {
-        let containers = attributes.pairs().map(|(_, value)| value);
-        for value in containers.filter(|value| matches!(value, CborValue::Raw(_))) {
-            self.value(value, 0);
         }
     }
 
@@ -156,16 +161,16 @@ impl LoweringLookup<'_> {
     pub(crate) fn exception(
         &mut self,
         exception: &Exception<'_>,
-        known: &mut HashMap<i64, ExceptionId>,
+        known: &mut KnownExceptions,
     ) -> Option<ExceptionId> {
-        let mut chain = vec![exception.fields()?];
+        let mut chain = vec![*exception];
         let mut cause = None;
         while let Some(last) = chain.last() {
-            match last.cause {
+            match last.cause()? {
                 CborValue::Raw(raw) if chain.len() < CAUSES => match inline_exception(raw) {
-                    Ok(Item::Exception(inner)) => chain.push(inner.fields()?),
+                    Ok(Item::Exception(inner)) => chain.push(inner),
                     Ok(Item::ExceptionRef { id, .. }) => {
-                        cause = known.get(&id.cast_signed()).copied();
+                        cause = known.get(&id.cast_signed()).copied().flatten();
                         break;
                     }
                     _ => break,
@@ -176,17 +181,21 @@ impl LoweringLookup<'_> {
                 }
                 // B and C number the cause; 0 is none.
                 other => {
-                    cause = other.int().and_then(|id| known.get(&id).copied());
+                    cause = other.int().and_then(|id| known.get(&id).copied().flatten());
                     break;
                 }
             }
         }
-        while let Some(fields) = chain.pop() {
-            let id = self.one_exception(&fields, cause);
-            if let Some(number) = fields.id.int() {
+        while let Some(exception) = chain.pop() {
+            let number = exception.values.iter().next()?;
+            let id = match self.wants_exceptions {
+                true => Some(self.one_exception(&exception.fields()?, cause)),
+                false => None,
+            };
+            if let Some(number) = number.int() {
                 known.insert(number, id);
             }
-            cause = Some(id);
+            cause = id;
         }
         cause
     }

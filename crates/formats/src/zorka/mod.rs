@@ -34,6 +34,7 @@ mod requests;
 mod session;
 mod show;
 mod source;
+mod source_range;
 mod source_state;
 mod stats;
 mod steps;

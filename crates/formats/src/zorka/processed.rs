@@ -6,7 +6,6 @@ use traceloom_model::{
 
 use super::cbor::CborValue;
 use super::lower::Lowering;
-use super::open_trace::origin;
 use super::record::{Record, ValueRun};
 
 impl Lowering<'_, '_> {
@@ -22,24 +21,33 @@ impl Lowering<'_, '_> {
             return;
         };
         match key {
-            5 => {
-                let mark = top.mark.get_or_insert_default();
-                mark.clock_ms = int;
-                mark.trace = id;
-            }
-            9 => top.calls = Some(int.cast_unsigned()),
-            11 => top.flags = Some(int),
             12 => {
                 top.raw = int;
                 top.timed = true;
             }
-            13 => top.stop = Some(int),
             14 => top.method = method,
-            17 => top.mark.get_or_insert_default().parent = int.cast_unsigned(),
-            18 => top.mark.get_or_insert_default().span = int.cast_unsigned(),
             _ => {}
         }
-        if top.mark.is_some() && top.timed && matches!(key, 5 | 12) {
+        if matches!(key, 5 | 9 | 11 | 13 | 17 | 18)
+            && let Some(details) = self.trace.details()
+        {
+            let (ending, mark) = (&mut details.ending, &mut details.mark);
+            match key {
+                5 => {
+                    let mark = mark.get_or_insert_default();
+                    mark.clock_ms = int;
+                    mark.trace = id;
+                }
+                9 => ending.calls = Some(int.cast_unsigned()),
+                11 => ending.flags = Some(int),
+                13 => ending.stop = Some(int),
+                17 => mark.get_or_insert_default().parent = int.cast_unsigned(),
+                _ => mark.get_or_insert_default().span = int.cast_unsigned(),
+            }
+        }
+        let top = self.trace.open.last();
+        let is_tied = top.is_some_and(|top| top.timed && top.mark().is_some());
+        if is_tied && matches!(key, 5 | 12) {
             self.rebase();
         }
     }
@@ -80,7 +88,6 @@ impl Lowering<'_, '_> {
                 attributes.push(Attribute::new(key, value));
             }
         }
-        let (part, offset) = self.place.at(record.offset);
         let track: TrackId = self.shared.tables.new_track(Track {
             resource: self.resource,
             ..Track::default()
@@ -109,7 +116,7 @@ impl Lowering<'_, '_> {
                 span: int(3).cast_unsigned(),
                 parent: int(2).cast_unsigned(),
             }),
-            origin: Some(origin(part, offset, 0)),
+            origin: Some(self.place.origin(record.offset, 0)),
         };
         self.shared.push(&row);
     }

@@ -155,15 +155,58 @@ impl<'a> Attributes<'a> {
     /// Iterates over keys and values in their order.
     #[inline]
     pub fn pairs(&self) -> impl Iterator<Item = (CborValue<'a>, CborValue<'a>)> + use<'a> {
-        let mut cbor = Cbor::checked(self.body);
-        let (count, missing) = (self.count, self.missing);
-        (1..=count).map_while(move |at| {
-            let key = cbor.value().ok()?;
-            if missing && at == count {
-                return Some((key, CborValue::Missing));
-            }
-            Some((key, cbor.value().ok()?))
-        })
+        let mut keys = self.keys();
+        std::iter::from_fn(move || Some((keys.next_key()?, keys.value()?)))
+    }
+
+    /// Returns the keys, whose values are read where they are wanted.
+    #[inline]
+    pub(crate) fn keys(&self) -> AttributeKeys<'a> {
+        AttributeKeys {
+            cbor: Cbor::checked(self.body),
+            left: self.count,
+            missing: self.missing,
+            is_unread: false,
+        }
+    }
+}
+
+/// The pairs of attributes, key by key.
+pub(crate) struct AttributeKeys<'a> {
+    cbor: Cbor<'a>,
+    left: u64,
+    missing: bool,
+    /// The value of the last key was not read.
+    is_unread: bool,
+}
+
+impl<'a> AttributeKeys<'a> {
+    /// Reads the next key.
+    #[inline]
+    pub(crate) fn next_key(&mut self) -> Option<CborValue<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        if self.is_unread {
+            self.cbor.value().ok()?;
+        }
+        self.is_unread = true;
+        self.cbor.value().ok()
+    }
+
+    /// Reads the value of the key.
+    #[inline]
+    pub(crate) fn value(&mut self) -> Option<CborValue<'a>> {
+        self.is_unread = false;
+        match self.missing && self.left == 0 {
+            true => Some(CborValue::Missing),
+            false => self.cbor.value().ok(),
+        }
+    }
+
+    /// Returns true if the value of the key may hold others.
+    #[inline]
+    pub(crate) fn is_container(&self) -> bool {
+        let first = self.cbor.peek();
+        first.is_ok_and(|first| matches!(first >> 5, 4..=6) || first & 0x1f == 31)
     }
 }
 
@@ -240,16 +283,29 @@ pub struct ExceptionFields<'a> {
     pub attributes: Option<CborValue<'a>>,
 }
 
+/// Returns true of the stack of an exception: no cause is an array.
+fn is_stack(value: &CborValue<'_>) -> bool {
+    matches!(value, CborValue::Raw([first, ..]) if first >> 5 == 4)
+}
+
 impl<'a> Exception<'a> {
+    /// Returns the cause, as [`Exception::fields`] does.
+    pub(crate) fn cause(&self) -> Option<CborValue<'a>> {
+        let mut values = self.values.iter().skip(3);
+        let fourth = values.next()?;
+        match is_stack(&fourth) {
+            true => values.next(),
+            false => Some(fourth),
+        }
+    }
+
     /// Names the fields: the fourth is the stack in S0 and the cause in B and C, told apart by type.
     #[must_use]
     pub fn fields(&self) -> Option<ExceptionFields<'a>> {
         let mut values = self.values.iter();
         let (id, class, message) = (values.next()?, values.next()?, values.next()?);
         let (fourth, fifth) = (values.next()?, values.next()?);
-        let array =
-            |value: &CborValue<'_>| matches!(value, CborValue::Raw([first, ..]) if first >> 5 == 4);
-        let (cause, stack) = if array(&fourth) {
+        let (cause, stack) = if is_stack(&fourth) {
             (fifth, fourth)
         } else {
             (fourth, fifth)

@@ -35,7 +35,7 @@ impl<T> Default for SmallNumberTable<T> {
 }
 
 impl<T: Copy> SmallNumberTable<T> {
-    #[inline]
+    #[inline(always)]
     fn of(&self, id: i64) -> Option<T> {
         match usize::try_from(id) {
             Ok(at) if at < DENSE => self.dense.get(at).copied().flatten(),

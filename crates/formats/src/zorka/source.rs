@@ -9,9 +9,10 @@ use std::collections::{HashMap, HashSet};
 use traceloom_model::{Clock, Limits, Note, Order as SpanOrder, PartId, ResourceId, Sink};
 
 use super::Reader;
-use super::lower::{Lowering, SourceRange};
+use super::lower::Lowering;
 use super::open_trace::OpenTrace;
 use super::session::{Session, SessionSymbols};
+use super::source_range::SourceRange;
 use super::source_state::SourceState;
 use crate::{Error, LowerOptions, Source, info};
 use definitions::{CaptureDefinitions, clock, json_table, stem};
@@ -150,7 +151,10 @@ impl Sources<'_> {
             session: &mut session,
             union,
             trace: &mut trace,
-            place: SourceRange::Parts(places),
+            place: match parts.parts.as_slice() {
+                &[only] => SourceRange::Part(PartId::nth(only)),
+                _ => SourceRange::Parts(places),
+            },
             begin,
             resource: None,
             count: 0,

@@ -11,7 +11,7 @@ use traceloom_model::{
 };
 
 use super::held_traces::{HeldTrace, HeldTraces, MOST_RECORDS};
-use super::open_trace::{BeginFacts, FinishedRecord, OpenRecord, OpenTrace};
+use super::open_trace::{BeginFacts, Ending, FinishedRecord, OpenRecord, OpenTrace};
 use super::stats::Statistics;
 use crate::info;
 
@@ -27,6 +27,8 @@ pub(crate) struct SourceState<'s> {
     pub(crate) sink: &'s mut dyn Sink,
     pub(crate) tables: Tables,
     pub(crate) limits: Limits,
+    /// Most records that are open at once.
+    pub(crate) most_open: usize,
     pub(crate) only: Option<Origin>,
     pub(crate) stopped: bool,
     wants: Wants,
@@ -71,6 +73,7 @@ impl<'s> SourceState<'s> {
             notes_only,
             sink,
             limits,
+            most_open: limits.size(Limit::OpenSpans),
             only,
             stopped: false,
             out: SpanBatch::with_capacity(ROWS),
@@ -110,6 +113,11 @@ impl<'s> SourceState<'s> {
         self.wants == Wants::Steps { calls: false } && !self.repeats
     }
 
+    /// Returns true if what exceptions say is wanted.
+    pub(crate) fn wants_exceptions(&self) -> bool {
+        !self.notes_only && !self.threads_only()
+    }
+
     pub(crate) fn flow(&self) -> Flow {
         if self.stopped {
             Flow::Break(())
@@ -134,12 +142,11 @@ impl<'s> SourceState<'s> {
         })
     }
 
-    /// Opens a record that begins there. Returns true if it is asked for; none when too many are open.
-    #[inline]
-    pub(crate) fn open(&mut self, trace: &mut OpenTrace, origin: Origin) -> Option<bool> {
-        if trace.open.len() as u64 >= self.limits.of(Limit::OpenSpans) {
+    /// Returns true if one more record may be open, which may be the first of its trace.
+    pub(crate) fn has_room(&mut self, trace: &mut OpenTrace) -> bool {
+        if trace.open.len() >= self.most_open {
             trace.deeper += 1;
-            return None;
+            return false;
         }
         if trace.open.is_empty() {
             trace.exceptions.clear();
@@ -150,44 +157,66 @@ impl<'s> SourceState<'s> {
             trace.direct = !self.repeats || trace.unnamed_post;
             trace.steps.begin(self.threads_only() && !self.counts);
         }
-        let asked = self.only.is_none_or(|only| only == origin);
-        Some(asked || trace.open.last().is_some_and(|parent| parent.selected))
+        true
     }
 
-    /// Finishes the innermost record, which began at `start`.
+    /// Finishes the innermost record, which began at `start`, and whose raw time is `stop`.
     #[inline(always)]
     pub(crate) fn close(
         &mut self,
         trace: &mut OpenTrace,
-        start: i64,
+        (start, stop): (i64, i64),
         resource: Option<ResourceId>,
-        ended: bool,
+        ending: &Ending,
     ) {
-        if self.notes_only {
-            return self.close_unseen(trace);
-        }
         let root = trace.open.len() == 1;
         let track = match trace.track {
             Some(track) if trace.named || !root => track,
             _ => self.track(trace, resource),
         };
+        let ended = ending.stop.is_some();
         if trace.steps.is_on() {
-            let finished = self.close_step(trace, track, start, ended);
+            let finished = self.close_step(trace, track, (start, stop), ended);
             if finished {
                 return;
             }
         }
+        self.close_row(trace, track, (start, stop), ending);
+    }
+
+    /// Finishes the innermost record as a row.
+    #[inline(never)]
+    fn close_row(
+        &mut self,
+        trace: &mut OpenTrace,
+        track: TrackId,
+        (start, stop): (i64, i64),
+        ending: &Ending,
+    ) {
+        let ended = ending.stop.is_some();
+        let Some(frame) = trace.open.last() else {
+            return;
+        };
+        let duration = self.duration(frame, stop);
+        let details = frame.details.as_deref();
+        let said = details.and_then(|details| details.ending.flags);
+        let (flagged, flags) = self.flagged(ending.flags.or(said), frame.nanos);
+        if let Some(flags) = flags
+            && let Some(details) = trace.details()
+        {
+            details.attributes.push(flags);
+        }
         let Some((frame, around)) = trace.open.split_last_mut() else {
             return;
         };
-        let duration = self.duration(frame);
+        let root = around.is_empty();
         let parent = around.last_mut().map(|parent| {
             parent.inside = parent.inside.saturating_add(duration);
             parent.id
         });
-        let failed = frame.failed | self.flagged(frame);
-        let calls = frame.calls.map(|calls| (self.calls, saturated_i64(calls)));
-        let mark = frame.mark.as_deref();
+        let failed = frame.failed | flagged;
+        let calls = ending.calls.map(|calls| (self.calls, saturated_i64(calls)));
+        let mark = frame.mark();
         let row = SpanRow {
             id: frame.id,
             parent,
@@ -201,13 +230,13 @@ impl<'s> SourceState<'s> {
             entry: root || mark.is_some(),
             counters: calls.as_slice(),
             attributes: &[],
-            exception: frame.exception,
+            exception: frame.details.as_ref().and_then(|details| details.exception),
             context: mark.and_then(BeginFacts::context),
             origin: Some(frame.origin),
         };
         let print = mark
             .filter(|_| ended && !trace.direct)
-            .map(|mark| frame.fingerprint(mark, duration));
+            .map(|mark| frame.fingerprint(mark, ending.calls, duration));
         if frame.selected {
             let finished = frame.finished(duration, failed);
             let rows = if trace.direct {
@@ -216,9 +245,10 @@ impl<'s> SourceState<'s> {
                 &mut trace.rows
             };
             if row.entry || self.wants != Wants::Calls {
-                let attributes = &mut frame.attributes;
+                let details = frame.details.as_deref_mut();
                 rows.push_made(&row, |made| {
-                    if !attributes.is_empty() {
+                    let attributes = details.map(|details| &mut details.attributes);
+                    if let Some(attributes) = attributes.filter(|all| !all.is_empty()) {
                         made.append(attributes);
                     }
                 });
@@ -230,7 +260,7 @@ impl<'s> SourceState<'s> {
             }
         }
         let origin = frame.origin;
-        self.drop_innermost(trace);
+        trace.drop_innermost();
         if trace.direct {
             self.push_if_full(trace);
         } else {
@@ -239,12 +269,12 @@ impl<'s> SourceState<'s> {
     }
 
     /// Finishes the innermost record as a step; returns false where it has to be a row.
-    #[inline]
+    #[inline(always)]
     fn close_step(
         &mut self,
         trace: &mut OpenTrace,
         track: TrackId,
-        start: i64,
+        (start, stop): (i64, i64),
         ended: bool,
     ) -> bool {
         let Some(frame) = trace.open.last() else {
@@ -255,16 +285,22 @@ impl<'s> SourceState<'s> {
             self.spill_steps(trace, track);
             return false;
         };
-        let end = start.saturating_add(saturated_i64(self.duration(frame)));
+        let end = start.saturating_add(saturated_i64(self.duration(frame, stop)));
         trace.steps.exit(frame.step, (start, end), function);
-        self.drop_innermost(trace);
+        trace.drop_innermost();
         if trace.open.is_empty() {
-            if !trace.steps.finish(track, &mut self.steps) {
-                self.spill_steps(trace, track);
-            }
-            self.push_if_full(trace);
+            self.finish_steps(trace, track);
         }
         true
+    }
+
+    /// Puts the steps of a call that has ended into the batch.
+    #[inline(never)]
+    fn finish_steps(&mut self, trace: &mut OpenTrace, track: TrackId) {
+        if !trace.steps.finish(track, &mut self.steps) {
+            self.spill_steps(trace, track);
+        }
+        self.push_if_full(trace);
     }
 
     /// Makes rows of what are steps of the call that is open.
@@ -277,40 +313,31 @@ impl<'s> SourceState<'s> {
             .spill(track, open, || tables.reserve_span(), |row| out.push(row));
     }
 
-    /// Takes the innermost record away.
-    #[inline(always)]
-    fn drop_innermost(&mut self, trace: &mut OpenTrace) {
-        let Some(frame) = trace.open.last_mut() else {
-            return;
-        };
-        if frame.attributes.capacity() > 0 {
-            frame.attributes.clear();
-            trace.spare.push(std::mem::take(&mut frame.attributes));
-        }
-        // Dropped where it lies: moved, it would be read before it is written.
-        trace.open.truncate(trace.open.len() - 1);
-    }
-
     /// Finishes the innermost record, of which nothing is wanted but notes.
     #[inline]
-    fn close_unseen(&mut self, trace: &mut OpenTrace) {
+    pub(crate) fn close_unseen(&mut self, trace: &mut OpenTrace, stop: i64) {
         if let Some(frame) = trace.open.last() {
-            self.duration(frame);
-            self.drop_innermost(trace);
+            self.duration(frame, stop);
+            trace.drop_innermost();
         }
     }
 
     /// Returns how long a record lasted, and notes one that ends before it begins.
     #[inline(always)]
-    fn duration(&mut self, frame: &OpenRecord) -> u64 {
-        let (duration, backwards) = frame.duration();
+    fn duration(&mut self, frame: &OpenRecord, stop: i64) -> u64 {
+        let (duration, backwards) = frame.duration(stop);
         if backwards {
-            self.note(Note {
-                part: frame.origin.part,
-                ..crate::warn("negative_duration", frame.origin.offset, BACKWARDS)
-            });
+            self.note_backwards(frame.origin);
         }
         duration
+    }
+
+    #[cold]
+    fn note_backwards(&mut self, origin: Origin) {
+        self.note(Note {
+            part: origin.part,
+            ..crate::warn("negative_duration", origin.offset, BACKWARDS)
+        });
     }
 
     /// Pushes the batch once it is full, and lets values go that no row to come refers to.
@@ -346,7 +373,8 @@ impl<'s> SourceState<'s> {
     #[inline(never)]
     fn settle(&mut self, trace: &OpenTrace) {
         let mut held = self.messages.clone();
-        let open = trace.open.iter().flat_map(|frame| &frame.attributes);
+        let details = trace.open.iter().filter_map(|frame| frame.details.as_ref());
+        let open = details.flat_map(|details| &details.attributes);
         for attribute in open.chain(&trace.orphaned) {
             attribute.value.each_string(&mut |id| {
                 held.insert(id);
@@ -355,19 +383,17 @@ impl<'s> SourceState<'s> {
         self.tables.settle(&held);
     }
 
-    /// Returns true if its flags say that a record failed; what else they say becomes an attribute.
+    /// Returns true if the flags of a record say that it failed; what else they say becomes an attribute.
     #[inline]
-    fn flagged(&self, frame: &mut OpenRecord) -> bool {
-        let Some(flags) = frame.flags else {
-            return false;
+    fn flagged(&self, flags: Option<i64>, nanos: bool) -> (bool, Option<Attribute>) {
+        let Some(flags) = flags else {
+            return (false, None);
         };
         // 0x1000 in C, where 0x08 is set on every ordinary trace (SPEC.md §2); 0x08 before.
-        let error = if frame.nanos { 0x1000 } else { 8 };
-        if flags & !error != 0 {
-            let flags = Attribute::new(self.flags, ModelValue::I64(flags));
-            frame.attributes.push(flags);
-        }
-        flags & error != 0
+        let error = if nanos { 0x1000 } else { 8 };
+        let others =
+            (flags & !error != 0).then(|| Attribute::new(self.flags, ModelValue::I64(flags)));
+        (flags & error != 0, others)
     }
 
     fn finish_root(&mut self, trace: &mut OpenTrace, print: Option<u64>, origin: Origin) {
@@ -513,7 +539,8 @@ impl<'s> SourceState<'s> {
     fn thread(&self, frame: &OpenRecord) -> Option<(StringId, Option<u64>)> {
         let mut name = None;
         let mut id = None;
-        for attribute in &frame.attributes {
+        let details = frame.details.as_ref()?;
+        for attribute in &details.attributes {
             match &attribute.value {
                 ModelValue::Text(text) if attribute.key == self.thread_name => name = Some(*text),
                 ModelValue::Text(text) if attribute.key == self.thread_id => {

@@ -13,41 +13,68 @@ const MOST: usize = 1 << 20;
 /// The steps of the root call that is open.
 #[derive(Debug, Default)]
 pub(super) struct CallSteps {
-    time: Vec<Timestamp>,
-    /// What was entered; none for exits, and for what has not ended.
-    function: Vec<Option<FunctionId>>,
+    steps: Vec<Step>,
     is_on: bool,
+}
+
+/// An enter or an exit.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    time: Timestamp,
+    /// What was entered; none for exits, and for what has not ended.
+    function: Option<FunctionId>,
 }
 
 impl CallSteps {
     /// A root call begins; its records are steps if they are `wanted`.
     pub(super) fn begin(&mut self, wanted: bool) {
-        self.clear();
+        self.steps.clear();
         self.is_on = wanted;
     }
 
-    fn clear(&mut self) {
-        self.time.clear();
-        self.function.clear();
-    }
-
     /// Returns true while the records of the call become steps.
+    #[inline]
     pub(super) fn is_on(&self) -> bool {
         self.is_on
     }
 
     /// Returns true if no more steps are held.
+    #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.time.len() >= MOST
+        self.steps.len() >= MOST
+    }
+
+    /// Returns true while records that hold no others become steps, and there is room for one.
+    #[inline]
+    pub(super) fn takes_leaf(&self) -> bool {
+        self.is_on && !self.is_full()
+    }
+
+    /// Adds a record that holds no others.
+    #[inline]
+    pub(super) fn leaf(&mut self, [start, end]: [Timestamp; 2], function: FunctionId) {
+        let function = Some(function);
+        self.steps.extend_from_slice(&[
+            Step {
+                time: start,
+                function,
+            },
+            Step {
+                time: end,
+                function: None,
+            },
+        ]);
     }
 
     /// A record begins; returns the number of its step. When, and of which method, is known once it ends.
     #[inline]
     pub(super) fn enter(&mut self) -> u32 {
-        let step = row_number(self.time.len());
+        let step = row_number(self.steps.len());
         if self.is_on {
-            self.time.push(0);
-            self.function.push(None);
+            self.steps.push(Step {
+                time: 0,
+                function: None,
+            });
         }
         step
     }
@@ -60,26 +87,34 @@ impl CallSteps {
         (start, end): (Timestamp, Timestamp),
         function: FunctionId,
     ) {
-        if let (Some(time), Some(entered)) = (
-            self.time.get_mut(step as usize),
-            self.function.get_mut(step as usize),
-        ) {
-            *time = start;
-            *entered = Some(function);
+        if let Some(entered) = self.steps.get_mut(step as usize) {
+            *entered = Step {
+                time: start,
+                function: Some(function),
+            };
         }
-        self.time.push(end);
-        self.function.push(None);
+        self.steps.push(Step {
+            time: end,
+            function: None,
+        });
     }
 
     /// Adds the steps of the call, which has ended, to a batch; returns false if they do not nest in time.
     pub(super) fn finish(&mut self, track: TrackId, batch: &mut StepBatch) -> bool {
-        if !self.time.is_sorted() {
+        let before = batch.function.len();
+        let (mut last, mut nests) = (Timestamp::MIN, true);
+        batch.function.extend(self.steps.iter().map(|step| {
+            nests &= last <= step.time;
+            last = step.time;
+            step.function
+        }));
+        if !nests {
+            batch.function.truncate(before);
             return false;
         }
         batch.track(track);
-        batch.time.extend_from_slice(&self.time);
-        batch.function.extend_from_slice(&self.function);
-        self.clear();
+        batch.time.extend(self.steps.iter().map(|step| step.time));
+        self.steps.clear();
         true
     }
 
@@ -96,7 +131,7 @@ impl CallSteps {
         self.is_on = false;
         let mut around: Vec<(SpanId, Timestamp, Option<FunctionId>)> = Vec::new();
         let mut next = open.next();
-        for (step, (&time, &function)) in (0..).zip(self.time.iter().zip(&self.function)) {
+        for (step, &Step { time, function }) in (0..).zip(&self.steps) {
             if let Some((_, id)) = next.filter(|&(at, _)| at == step) {
                 around.push((id, time, None));
                 next = open.next();
@@ -111,6 +146,6 @@ impl CallSteps {
                 });
             }
         }
-        self.clear();
+        self.steps.clear();
     }
 }

@@ -5,7 +5,7 @@ use traceloom_model::{Flow, Level, Limit, Limits, Note};
 
 use super::cbor::{Bounds, Cbor, CborFault};
 use super::read::{self, Context, TwoItems};
-use super::record::{Begin, Item, Order, Record, Start, StartForm};
+use super::record::{Begin, End, Item, Order, Record, Start, StartForm};
 use super::session::Base;
 use crate::{Chunk, Step, damage, info, warn};
 
@@ -13,6 +13,12 @@ use crate::{Chunk, Step, damage, info, warn};
 pub trait Visit {
     /// Takes an item; breaking ends the reading.
     fn record(&mut self, record: &Record<'_>) -> Flow;
+
+    /// Takes the begin and the end of a record that holds nothing else; returns false where they are to come as records.
+    #[inline(always)]
+    fn leaf(&mut self, _start: &Start, _end: &End) -> bool {
+        false
+    }
 
     /// Takes a note; breaking ends the reading.
     fn note(&mut self, note: Note) -> Flow;
@@ -151,8 +157,12 @@ impl Reader {
                     Some(step) => return step,
                 }
             }
-            if self.damage.is_none() && self.run(&chunk, &mut at, out).is_break() {
-                return Step::Stop;
+            if self.damage.is_none() {
+                let flow;
+                (at, flow) = self.run(&chunk, at, out);
+                if flow.is_break() {
+                    return Step::Stop;
+                }
             }
             if at >= bytes.len() {
                 let stopped = chunk.eof && self.finish(chunk.offset + at as u64, out).is_break();

@@ -2,10 +2,11 @@
 
 use traceloom_model::{Flow, Note, ResourceId};
 
-use super::super::lower::{Lowering, SourceRange};
+use super::super::lower::Lowering;
 use super::super::open_trace::OpenTrace;
 use super::super::requests::{Request, RequestLines, Requests};
 use super::super::session::{Session, SessionSymbols};
+use super::super::source_range::SourceRange;
 use super::super::store::{Blocks, StoreBlock, StoreReader, refusal};
 use super::super::{Reader, TwoItems};
 use super::streams::{Carry, Fingerprint};
