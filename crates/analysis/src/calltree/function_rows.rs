@@ -13,12 +13,20 @@ use crate::symbol::{KeyMap, SymbolId, SymbolInterner, symbol_of_key};
 pub(super) struct FunctionRows {
     /// Functions that are named alike are one.
     alike: bool,
-    /// By the number of the function, each with its key.
-    rows: Vec<Option<(u32, TopRow)>>,
+    /// By the number of the function.
+    rows: Vec<FunctionRow>,
     names: SymbolInterner,
     numbers: KeyMap,
-    /// How often a function is on the path.
-    on_path: Vec<u32>,
+}
+
+/// What is known of a function.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FunctionRow {
+    /// How often it is on the path.
+    on_path: u32,
+    /// The key of the first call that was added up; none before.
+    key: Option<u32>,
+    sum: TopRow,
 }
 
 impl FunctionRows {
@@ -28,13 +36,13 @@ impl FunctionRows {
             rows: Vec::new(),
             names: SymbolInterner::default(),
             numbers: KeyMap::default(),
-            on_path: Vec::new(),
         }
     }
 
     /// Returns the rows by their keys, in their order.
     pub fn into_rows(self) -> Vec<(u32, TopRow)> {
-        self.rows.into_iter().flatten().collect()
+        let rows = self.rows.into_iter();
+        rows.filter_map(|row| Some((row.key?, row.sum))).collect()
     }
 
     /// Returns the number of what a key stands for, by its name.
@@ -48,50 +56,71 @@ impl FunctionRows {
 
     #[cold]
     fn learn(&mut self, tables: &Recording, key: u32) -> u32 {
+        const NONE: FunctionRow = FunctionRow {
+            on_path: 0,
+            key: None,
+            sum: TopRow {
+                symbol: SymbolId(0),
+                own: 0,
+                total: 0,
+                count: 0,
+                partial: 0,
+            },
+        };
         let symbol = symbol_of_key(tables, key);
         let number = match self.alike {
             true => self.names.intern_alike(symbol),
             false => self.names.intern(symbol),
         };
         self.numbers.get_or_insert(key, || number);
-        if self.on_path.len() <= number as usize {
-            self.on_path.resize(number as usize + 1, 0);
-            self.rows.resize(number as usize + 1, None);
+        if self.rows.len() <= number as usize {
+            self.rows.resize(number as usize + 1, NONE);
         }
         number
     }
 
-    /// Puts a function on the path; returns true if it was not there.
+    /// Puts a function on the path.
     #[inline]
-    pub fn enter(&mut self, function: u32) -> bool {
-        let Some(times) = self.on_path.get_mut(function as usize) else {
-            return false;
-        };
-        *times += 1;
-        *times == 1
+    pub fn enter(&mut self, function: u32) {
+        if let Some(row) = self.row(function) {
+            row.enter();
+        }
     }
 
-    /// Takes a function off the path; returns true if it was there once.
+    /// Takes a function off the path.
     #[inline]
-    pub fn leave(&mut self, function: u32) -> bool {
-        let Some(times) = self.on_path.get_mut(function as usize) else {
-            return false;
-        };
-        *times = times.saturating_sub(1);
-        *times == 0
+    pub fn leave(&mut self, function: u32) {
+        if let Some(row) = self.row(function) {
+            row.leave();
+        }
     }
 
-    /// Returns the row of a function, which has that key.
+    /// Returns the row of a function.
     #[inline]
-    pub fn row(&mut self, function: u32, key: u32) -> Option<&mut TopRow> {
-        const NONE: TopRow = TopRow {
-            symbol: SymbolId(0),
-            own: 0,
-            total: 0,
-            count: 0,
-            partial: 0,
-        };
-        let slot = self.rows.get_mut(function as usize)?;
-        Some(&mut slot.get_or_insert((key, NONE)).1)
+    pub fn row(&mut self, function: u32) -> Option<&mut FunctionRow> {
+        self.rows.get_mut(function as usize)
+    }
+}
+
+impl FunctionRow {
+    /// Puts the function on the path; returns true if it was not there.
+    #[inline]
+    pub fn enter(&mut self) -> bool {
+        self.on_path += 1;
+        self.on_path == 1
+    }
+
+    /// Takes the function off the path; returns true if it was there once.
+    #[inline]
+    pub fn leave(&mut self) -> bool {
+        self.on_path = self.on_path.saturating_sub(1);
+        self.on_path == 0
+    }
+
+    /// Returns what the calls of the function come to, of which one has that key.
+    #[inline]
+    pub fn sum(&mut self, key: u32) -> &mut TopRow {
+        self.key.get_or_insert(key);
+        &mut self.sum
     }
 }

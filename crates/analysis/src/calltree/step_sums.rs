@@ -77,8 +77,8 @@ impl StepSums {
                     start: time,
                     covered: 0,
                 });
-            } else if let Some(left) = calls.stack.pop() {
-                calls.leave(arena, rows, &left, time, 0);
+            } else {
+                calls.leave(arena, rows, time, 0);
             }
         }
         if let Some(&last) = times.last() {
@@ -116,8 +116,8 @@ impl StepSums {
     pub fn finish(&mut self, arena: &mut Arena) {
         loop {
             let Self { rows, calls, .. } = self;
-            while let Some(left) = calls.stack.pop() {
-                calls.leave(arena, rows, &left, calls.last, 1);
+            while !calls.stack.is_empty() {
+                calls.leave(arena, rows, calls.last, 1);
             }
             let Some(&next) = self.others.keys().next() else {
                 return;
@@ -128,39 +128,41 @@ impl StepSums {
 }
 
 impl TrackCalls {
-    /// Books a call that is no longer on the stack.
-    #[inline]
-    fn leave(
-        &mut self,
-        arena: &mut Arena,
-        rows: &mut FunctionRows,
-        left: &EnteredFunction,
-        time: Timestamp,
-        partial: u64,
-    ) {
+    /// Ends the innermost call, where one is open.
+    #[inline(always)]
+    fn leave(&mut self, arena: &mut Arena, rows: &mut FunctionRows, time: Timestamp, partial: u64) {
+        let Some(left) = self.stack.pop() else {
+            return;
+        };
         let duration = time.saturating_sub(left.start).max(0);
         let own = duration.saturating_sub(left.covered).max(0);
-        let is_outermost = rows.leave(left.number);
-        let Some(caller) = self.stack.last_mut() else {
-            let at = arena.child(ROOT, left.key);
-            let node = arena.node_mut(at);
-            node.total = node.total.saturating_add(duration);
-            node.own = node.own.saturating_add(own);
-            node.count += 1;
-            if partial > 0 {
-                *arena.partial.entry(at).or_default() += partial;
-            }
+        let Some(row) = rows.row(left.number) else {
             return;
+        };
+        let is_outermost = row.leave();
+        let Some(caller) = self.stack.last_mut() else {
+            return leave_root(arena, left.key, (duration, own), partial);
         };
         caller.covered = caller.covered.saturating_add(duration);
-        let Some(row) = rows.row(left.number, left.key) else {
-            return;
-        };
-        row.own = row.own.saturating_add(own);
-        row.count += 1;
-        row.partial += partial;
+        let sum = row.sum(left.key);
+        sum.own = sum.own.saturating_add(own);
+        sum.count += 1;
+        sum.partial += partial;
         if is_outermost {
-            row.total = row.total.saturating_add(duration);
+            sum.total = sum.total.saturating_add(duration);
         }
+    }
+}
+
+/// Books a call that no other is around.
+#[inline(never)]
+fn leave_root(arena: &mut Arena, key: u32, (duration, own): (i64, i64), partial: u64) {
+    let at = arena.child(ROOT, key);
+    let node = arena.node_mut(at);
+    node.total = node.total.saturating_add(duration);
+    node.own = node.own.saturating_add(own);
+    node.count += 1;
+    if partial > 0 {
+        *arena.partial.entry(at).or_default() += partial;
     }
 }

@@ -97,8 +97,12 @@ impl TreeThinning {
     fn enter(&mut self, arena: &Arena, tables: &Recording, node: u32, is_cut: bool) -> u32 {
         let row = arena.node(node);
         let function = self.rows.number(tables, row.key);
-        let is_outermost = self.rows.enter(function);
-        if is_cut && let Some(sum) = self.rows.row(function, row.key) {
+        let Some(known) = self.rows.row(function) else {
+            return function;
+        };
+        let is_outermost = known.enter();
+        if is_cut {
+            let sum = known.sum(row.key);
             sum.own = sum.own.saturating_add(row.own);
             sum.count = sum.count.saturating_add(row.count);
             sum.partial = sum.partial.saturating_add(arena.partial_of(node));
