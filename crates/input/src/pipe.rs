@@ -11,6 +11,9 @@ const WAITING: usize = 4;
 const ROWS: usize = 2048;
 const BATCHES: usize = 64;
 
+/// Steps, of 12 bytes each, that count as one row.
+const STEPS: usize = 8;
+
 /// Runs `read` on this thread and `sink` on another one, joined by a bounded channel.
 ///
 /// A sink that breaks stops the reader soon after.
@@ -61,7 +64,10 @@ impl Stage for Bundles {
     }
 
     fn pass(&mut self, batch: Batch) -> Flow {
-        self.rows += batch.rows();
+        self.rows += match &batch {
+            Batch::Steps(steps) => steps.len() / STEPS,
+            other => other.rows(),
+        };
         self.bundle.push(batch);
         if self.rows < ROWS && self.bundle.len() < BATCHES {
             return Flow::Continue(());
