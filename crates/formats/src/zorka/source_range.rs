@@ -1,5 +1,6 @@
 //! Places of items: parts of the source, and offsets in them.
 
+use traceloom_model::bounds::{in_memory, row_number};
 use traceloom_model::{Origin, PartId};
 
 /// Where the bytes of a stream lie in the source.
@@ -30,8 +31,8 @@ impl SourceRange {
                 (PartId::nth(part), offset - start, 0)
             }
             Self::Inside { part, offset } => {
-                let count = u32::try_from(count).unwrap_or(u32::MAX);
-                (PartId::nth(*part), *offset, count)
+                let index = row_number(in_memory(count));
+                (PartId::nth(*part), *offset, index)
             }
         };
         Origin {
