@@ -25,6 +25,37 @@ fn recording() -> (tempfile::TempDir, String) {
     (folder, path)
 }
 
+/// Samples that differ in time alone become one, and nothing of what they come to is lost but their times.
+#[test]
+fn a_profile_of_sums_says_what_one_of_samples_does() {
+    let (folder, path) = recording();
+    let converted = |name: &str, to: &str| {
+        let out = folder.path().join(name).to_string_lossy().into_owned();
+        let losses = stdout(&["convert", &path, &out, "--to", to, "--json"]);
+        let values = stdout(&["top", &out, "--json", "-n", "1000"]);
+        let mut top: Value = serde_json::from_str(&values).expect("JSON");
+        for function in top["functions"].as_array_mut().expect("functions") {
+            // It counts the samples of the profile, of which there are fewer.
+            function.as_object_mut().expect("a row").remove("count");
+        }
+        let info = stdout(&["info", &out, "--json"]);
+        let info: Value = serde_json::from_str(&info).expect("JSON");
+        (
+            losses,
+            top,
+            info["records"]["sample"].as_u64().expect("samples"),
+        )
+    };
+    let (losses, top, n_samples) = converted("each.pb", "pprof");
+    let (losses_of_sums, top_of_sums, n_sums) = converted("sums.pb", "pprof:sums");
+    assert_eq!(top, top_of_sums);
+    assert!(n_sums < n_samples, "{n_sums} of {n_samples}");
+    let lost = |losses: &str| losses.contains("sample_times");
+    assert_eq!((lost(&losses), lost(&losses_of_sums)), (false, true));
+    let refused = run(&["convert", &path, "x.pb", "--to", "pprof:others"]);
+    assert!(text(&refused.stderr).contains("there is sums"));
+}
+
 #[test]
 fn types_of_events_are_counted_as_info_counts_them() {
     let (_folder, path) = recording();

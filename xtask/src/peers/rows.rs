@@ -55,6 +55,7 @@ pub const ROWS: &[Row] = &[
     row("JFR `top`", RECORDED_ALLOCATIONS, 2 * MIB, &["top", "INPUT"], Some(&tools::JFRCONV_COLLAPSED), 300),
     row("JFR to folded", RECORDED_ALLOCATIONS, 2 * MIB, &["convert", "INPUT", "out.folded", "--force", "--value", "alloc_tlab"], Some(&tools::JFRCONV_COLLAPSED), 300),
     row("JFR to pprof", RECORDED_ALLOCATIONS, 2 * MIB, &["convert", "INPUT", "out.pb", "--force"], Some(&tools::JFRCONV_PPROF), 300),
+    row("JFR to pprof, added up", RECORDED_ALLOCATIONS, 2 * MIB, &["convert", "INPUT", "out.pb", "--force", "--to", "pprof:sums"], Some(&tools::JFRCONV_PPROF), 300),
     row("JFR `dump --json`", RECORDED_STEPS, MIB / 2, &["dump", "--json", "INPUT"], Some(&tools::JFR_PRINT), 100),
     row("pprof `top`", PPROF, MIB, &["top", "INPUT"], Some(&tools::PPROF_TOP), 100),
     row("pprof `dump`", PPROF, MIB, &["dump", "INPUT"], Some(&tools::PPROF_RAW), 100),
