@@ -28,13 +28,13 @@ pub fn adds_up(format: &'static Format, input: &[u8]) -> Result<(), String> {
             Ok(()) => Ok(Some(sink.recording)),
         }
     };
-    for labels in [true, false] {
+    for labels in [false, true] {
         let Some(sums) = lowered(labels, true)? else {
             return Ok(());
         };
-        // Most readers add nothing up.
+        // Most readers add nothing up, and none does with labels what it does not without them.
         if sums.samples.iter().all(|batch| batch.added_up.is_none()) {
-            continue;
+            return Ok(());
         }
         let Some(each) = lowered(labels, false)? else {
             return Ok(());
@@ -87,8 +87,8 @@ type SampleGroup = (
     Vec<(String, String)>,
 );
 
-/// The values of samples, and their number.
-type GroupSums = (Vec<i64>, u64);
+/// The values of samples, how many have a value other than 0, and how many there are.
+type GroupSums = (Vec<i64>, Vec<u64>, u64);
 
 /// Returns the sums of what is alike, and when the first and the last of the samples were taken.
 fn sample_sums(
@@ -126,10 +126,12 @@ fn sample_sums(
                 track.map(text),
                 labels.collect(),
             );
-            let (values, count) = sums.entry(group).or_default();
+            let (values, some, count) = sums.entry(group).or_default();
             values.resize(row.values.len(), 0);
-            for (sum, value) in values.iter_mut().zip(row.values) {
+            some.resize(row.values.len(), 0);
+            for ((sum, some), value) in values.iter_mut().zip(some).zip(row.values) {
                 *sum = sum.saturating_add(*value);
+                *some += batch.count(at) * u64::from(*value != 0);
             }
             *count += batch.count(at);
         }

@@ -99,6 +99,10 @@ impl AlikeSamples {
         let nanoseconds = |meaning, value| clock.nanoseconds(meaning, value);
         let amount = of.amounts.of_values(of.rule, said.0, said.1, nanoseconds);
         let [count, amount] = amount.values(kind.at.interval);
+        // Who counts the samples that have a value counts none of these.
+        if amount == 0 {
+            return false;
+        }
         let [sum_of_counts, sum] = &mut kind.values;
         *sum_of_counts = sum_of_counts.saturating_add(count);
         *sum = sum.saturating_add(amount);

@@ -42,7 +42,8 @@ impl Lowering<'_> {
         };
         let (labels, tables) = (&mut row.labels, &mut self.tables);
         let mut kind = None;
-        if is_first {
+        let [_, amount] = values;
+        if is_first && amount != 0 {
             let place = self.profiles.push_sum(subject, &sample, labels, tables);
             kind = place.map(|place| KindPlace { place, interval });
         } else if let Some(full) = self.profiles.push(subject, &sample, labels, tables) {
