@@ -157,7 +157,7 @@ struct KindTable {
     rows: Vec<Kind>,
     /// The keys of the rows, one behind the other.
     keys: Vec<u64>,
-    /// Rows from 1, by the low bits of their mixed keys; 0 for none. Their number is a power of two.
+    /// Rows from 1, by their mixed keys; 0 for none. There are a power of two of them.
     slots: Vec<u32>,
 }
 
@@ -182,7 +182,7 @@ impl KindTable {
         None
     }
 
-    /// Adds a kind, unless all slots for it are taken.
+    /// Adds a kind; where all slots for it are taken it is not found again.
     fn insert(&mut self, key: &[u64], at: KindPlace, start: i64) {
         if self.rows.len() * 2 >= self.slots.len() {
             self.slots = vec![0; (self.slots.len() * 2).max(256)];
