@@ -253,6 +253,8 @@ for (const viewport of [{ width: 320, height: 640 }, { width: 720, height: 450 }
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} at ${viewport.width}`);
       const outside = await page.$$eval('.bar > *, .view, .strip, .details', (all) => all.filter((one) => one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.className));
       assert.deepEqual(outside, [], `${name} at ${viewport.width}`);
+      const pressed = await page.$$eval('[data-part] > :is(.bar, .legend, .finding)', (all) => all.filter((one) => one.scrollHeight > one.clientHeight + 1).map((one) => one.className));
+      assert.deepEqual(pressed, [], `${name} at ${viewport.width}`);
     }
   }, { viewport });
 }
