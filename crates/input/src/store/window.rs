@@ -29,12 +29,11 @@ pub(crate) struct GrowingWindow<'r> {
 impl<'r> GrowingWindow<'r> {
     /// A window over a reader of `stored`, which is told when the reader breaks.
     pub(crate) fn new(reader: Box<dyn Read + 'r>, stored: &'r StoredBytes, offset: u64) -> Self {
-        let buffer = Vec::new();
         Self {
             reader,
             stored,
             length: stored.decoded_size(),
-            buffer,
+            buffer: stored.spare_buffer(),
             start: 0,
             filled: 0,
             offset,
@@ -65,7 +64,9 @@ impl<'r> GrowingWindow<'r> {
     fn fill(&mut self, need: usize) -> Result<(), FormatError> {
         while self.filled - self.start < need && !self.eof {
             let have = self.filled - self.start;
-            if self.start > 0 && (have == 0 || self.buffer.len() - self.filled < self.ahead / 2) {
+            let is_behind = self.start >= self.ahead.max(have);
+            let is_full = self.buffer.len() - self.filled < self.ahead / 2;
+            if self.start > 0 && (have == 0 || is_behind || is_full) {
                 self.buffer.copy_within(self.start..self.filled, 0);
                 self.start = 0;
                 self.filled = have;
@@ -84,7 +85,8 @@ impl<'r> GrowingWindow<'r> {
                 self.grow(have + more);
                 self.ahead = MOST_AHEAD.min(self.ahead * 2);
             }
-            let Some(space) = self.buffer.get_mut(self.filled..) else {
+            let end = self.buffer.len().min(self.filled.saturating_add(more));
+            let Some(space) = self.buffer.get_mut(self.filled..end) else {
                 break;
             };
             match self.reader.read(space) {
@@ -99,6 +101,12 @@ impl<'r> GrowingWindow<'r> {
             }
         }
         Ok(())
+    }
+}
+
+impl Drop for GrowingWindow<'_> {
+    fn drop(&mut self) {
+        self.stored.keep_buffer(std::mem::take(&mut self.buffer));
     }
 }
 
@@ -215,6 +223,22 @@ mod tests {
                 window.buffer.len()
             );
         }
+    }
+
+    #[test]
+    fn a_window_takes_the_buffer_of_the_one_before() {
+        let store = Store::Spooled(Spool::Memory(Vec::new().into()));
+        let stored = StoredBytes::new("t".to_owned(), store, 4 << 20);
+        let bytes = vec![7; 4 << 20];
+        let mut first = GrowingWindow::new(Box::new(&bytes[..]), &stored, 0);
+        first.pull(0, 3 << 20).unwrap();
+        let length = first.buffer.len();
+        drop(first);
+        let mut second = GrowingWindow::new(Box::new(&bytes[..]), &stored, 0);
+        assert_eq!(second.buffer.len(), length);
+        // However long it is, no more is read than is asked for and the usual step ahead.
+        let read = second.pull(0, 1).unwrap().bytes.len();
+        assert!((1..=1 + FIRST_AHEAD).contains(&read), "{read}");
     }
 
     #[test]

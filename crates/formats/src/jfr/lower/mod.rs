@@ -13,6 +13,7 @@ mod plan;
 mod profiles;
 mod quick;
 mod sampling;
+mod sound;
 mod summary;
 mod survey;
 mod texts;

@@ -7,25 +7,21 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use traceloom_model::bounds::{in_memory, subslice};
-use traceloom_model::{EventType, Limit, Limits, Profile, ResourceId, Tables, Value, ValueType};
+use traceloom_model::bounds::subslice;
+use traceloom_model::{EventType, Limits, Profile, ResourceId, Tables, Value, ValueType};
 
-use super::super::header::{HEADER, Header, begins_chunk};
+use super::super::header::HEADER;
 use super::super::scan::Scan;
-use super::super::schema::TypeSchemas;
 use super::super::split::PartView;
 use super::super::value::DecodedValue;
-use super::super::walk::find_schema;
 use super::amounts::is_on_cpu;
 use super::chunk_summary::{ChunkSummary, GroupKey, SampleGroup};
 use super::constants::Constants;
 use super::context::ChunkLookahead;
 use super::profiles::{AllocSource, Subject};
+use super::sound::{sound_header, sound_schema};
 use super::survey::Coverage;
-use crate::{ColumnTotal, Error, Pull, RecordingSummary, Source};
-
-/// A chunk up to this size is looked at as a whole; of a larger one the metadata at its end is read apart.
-const WHOLE: u64 = 1 << 20;
+use crate::{ColumnTotal, Error, RecordingSummary, Source};
 
 /// Kinds of records that are no events of a described type.
 const FRAMES: [&str; 3] = ["chunk", "jdk.Metadata", "jdk.CheckPoint"];
@@ -53,7 +49,8 @@ pub(in crate::jfr) fn summarise(
         let Some(header) = sound_header(window.bytes, limits) else {
             return Ok(None);
         };
-        let Some(schema) = schema(pull.as_mut(), &mut view, sums.bytes, &header, limits)? else {
+        let Some(schema) = sound_schema(pull.as_mut(), &mut view, sums.bytes, &header, limits)?
+        else {
             return Ok(None);
         };
         let mut chunk = ChunkSummary::new(&header, &schema, limits, sums.bytes);
@@ -63,33 +60,6 @@ pub(in crate::jfr) fn summarise(
             None => return Ok(None),
         }
     }
-}
-
-/// Reads the header of a chunk that was finished and is not above the limit.
-fn sound_header(bytes: &[u8], limits: &Limits) -> Option<Header> {
-    let header = Header::read(bytes).filter(|_| begins_chunk(bytes))?;
-    let is_sound = header.is_supported()
-        && header.finished()
-        && header.ticks_per_second > 0
-        && header.chunk_size <= limits.of(Limit::Record);
-    is_sound.then_some(header)
-}
-
-/// Reads the types of the chunk that the pull is at.
-fn schema(
-    pull: &mut dyn Pull,
-    view: &mut PartView<'_>,
-    offset: u64,
-    header: &Header,
-    limits: &Limits,
-) -> Result<Option<TypeSchemas>, Error> {
-    if header.chunk_size > WHOLE {
-        return view.metadata(offset, header, limits, TypeSchemas::build);
-    }
-    let size = in_memory(header.chunk_size);
-    let window = pull.pull(0, size)?;
-    let chunk = window.bytes.get(..size);
-    Ok(chunk.and_then(|chunk| find_schema(chunk, header, limits)))
 }
 
 /// The samples of one subject.
@@ -296,7 +266,7 @@ impl RecordingSums {
 mod tests {
     use super::super::super::FORMAT;
     use super::*;
-    use crate::{Chunk, LowerOptions, Part, Record, RecordSink, SliceSource, read_slice};
+    use crate::{Chunk, LowerOptions, Part, Pull, Record, RecordSink, SliceSource, read_slice};
     use traceloom_model::{
         Asks, Definitions, EventBatch, Flow, Note, Recording, SampleBatch, Sink,
     };

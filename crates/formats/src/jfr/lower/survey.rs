@@ -8,10 +8,12 @@ use super::super::frame::{ChunkCutter, ExtentSource, PieceSink};
 use super::super::header::{HEADER, Header};
 use super::super::read::settle_schema;
 use super::super::schema::TypeSchemas;
+use super::super::split::PartView;
 use super::super::value::SkippedValues;
 use super::super::walk::{ChunkStretch, EventWalk, Outline};
 use super::met::{MetSamples, RecordingChoice};
 use super::profiles::{AllocSource, Rule};
+use super::sound::{sound_header, sound_schema, walk_sizes};
 use crate::codec::each_window;
 use crate::{Error, Source};
 
@@ -49,14 +51,12 @@ pub(super) fn seen(
     met: &[bool],
     limits: &Limits,
 ) -> Vec<AllocSource> {
-    let source = |index: usize| Rule::of(&schema.get(index)?.name)?.alloc_source();
-    let met = met.iter().enumerate().filter(|(_, met)| **met);
-    let mut found: Vec<AllocSource> = met.filter_map(|(index, _)| source(index)).collect();
+    let mut found = met_sources(schema, met);
     if outline.reached != chunk.len() {
         let mut walk = EventWalk::new(chunk, header, Some(schema), schema, limits);
         while let Some(stretch) = walk.next(&mut SkippedValues) {
             if let ChunkStretch::Event { type_index, .. } = stretch
-                && let Some(source) = source(type_index)
+                && let Some(source) = source_of(schema, type_index)
                 && !found.contains(&source)
             {
                 found.push(source);
@@ -64,6 +64,17 @@ pub(super) fn seen(
         }
     }
     found
+}
+
+/// Returns the sources that types which are met are of.
+fn met_sources(schema: &TypeSchemas, met: &[bool]) -> Vec<AllocSource> {
+    let met = met.iter().enumerate().filter(|(_, met)| **met);
+    met.filter_map(|(index, _)| source_of(schema, index))
+        .collect()
+}
+
+fn source_of(schema: &TypeSchemas, index: usize) -> Option<AllocSource> {
+    Rule::of(&schema.get(index)?.name)?.alloc_source()
 }
 
 /// Adds the kinds of samples that a chunk has.
@@ -81,23 +92,58 @@ pub(in crate::jfr) fn choose(
     parts: Range<usize>,
     limits: &Limits,
 ) -> Result<RecordingChoice, Error> {
+    if let Some(choice) = choose_by_sizes(source, parts.clone(), limits)? {
+        return Ok(choice);
+    }
     let mut survey = SampleSurvey {
         limits,
         schema: None,
-        coverage: Coverage::default(),
-        met: MetSamples::default(),
+        found: Found::default(),
     };
     for part in parts {
-        let mut pull = source.open(part, 0)?;
-        let mut frames = ChunkCutter::default();
-        each_window(pull.as_mut(), 8, |window| {
-            frames.feed(window, limits, &mut survey)
-        })?;
+        survey.take(source, part)?;
     }
-    Ok(RecordingChoice {
-        alloc: survey.coverage.source(),
-        met: survey.met,
-    })
+    Ok(survey.found.choice())
+}
+
+/// Decides without holding a chunk; none where sizes do not lead from event to event and from chunk to chunk.
+fn choose_by_sizes(
+    source: &dyn Source,
+    parts: Range<usize>,
+    limits: &Limits,
+) -> Result<Option<RecordingChoice>, Error> {
+    let mut found = Found::default();
+    for part in parts {
+        let mut pull = source.open(part, 0)?;
+        let mut view = PartView::new(source, part);
+        let (mut offset, mut consumed) = (0, 0);
+        loop {
+            let window = pull.pull(consumed, HEADER)?;
+            if window.bytes.is_empty() {
+                break;
+            }
+            let Some(header) = sound_header(window.bytes, limits) else {
+                return Ok(None);
+            };
+            let schema = sound_schema(pull.as_mut(), &mut view, offset, &header, limits)?;
+            let Some(schema) = schema else {
+                return Ok(None);
+            };
+            let mut met = vec![false; schema.types.len()];
+            let walked = walk_sizes(pull.as_mut(), &header, |id| {
+                if let Some(met) = schema.index(id).and_then(|index| met.get_mut(index)) {
+                    *met = true;
+                }
+            })?;
+            let Some(walked) = walked else {
+                return Ok(None);
+            };
+            found.add(&schema, &met, &met_sources(&schema, &met));
+            offset += header.chunk_size;
+            consumed = walked;
+        }
+    }
+    Ok(Some(found.choice()))
 }
 
 /// Returns `true` if the recording has one chunk, which can be decided on when it is lowered.
@@ -121,11 +167,44 @@ pub(super) fn is_one_chunk(source: &dyn Source) -> Result<bool, Error> {
     }
 }
 
+/// What was found in the chunks so far.
+#[derive(Default)]
+struct Found {
+    coverage: Coverage,
+    met: MetSamples,
+}
+
+impl Found {
+    /// Adds a chunk: which of its types are met, and which sources.
+    fn add(&mut self, schema: &TypeSchemas, met: &[bool], seen: &[AllocSource]) {
+        self.coverage.add(seen);
+        add_met(&mut self.met, schema, met);
+    }
+
+    fn choice(self) -> RecordingChoice {
+        RecordingChoice {
+            alloc: self.coverage.source(),
+            met: self.met,
+        }
+    }
+}
+
 struct SampleSurvey<'l> {
     limits: &'l Limits,
     schema: Option<TypeSchemas>,
-    coverage: Coverage,
-    met: MetSamples,
+    found: Found,
+}
+
+impl SampleSurvey<'_> {
+    /// Looks at every chunk of a part.
+    fn take(&mut self, source: &dyn Source, part: usize) -> Result<(), Error> {
+        let mut pull = source.open(part, 0)?;
+        let mut frames = ChunkCutter::default();
+        each_window(pull.as_mut(), 8, |window| {
+            frames.feed(window, self.limits, self)
+        })?;
+        Ok(())
+    }
 }
 
 impl PieceSink for SampleSurvey<'_> {
@@ -154,8 +233,7 @@ impl PieceSink for SampleSurvey<'_> {
             false
         });
         let seen = seen(bytes, header, schema, &outline, &met, self.limits);
-        self.coverage.add(&seen);
-        add_met(&mut self.met, schema, &met);
+        self.found.add(schema, &met, &seen);
         ControlFlow::Continue(())
     }
 
@@ -165,5 +243,50 @@ impl PieceSink for SampleSurvey<'_> {
 
     fn note(&mut self, _: Note) -> Flow {
         ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::FORMAT;
+    use super::*;
+    use crate::SliceSource;
+    use traceloom_samples::jfr::sample;
+
+    /// Chunks of several recordings, walked over by sizes and as a whole, lead to the same choice; damage leaves it to the
+    /// walk that recovers.
+    #[test]
+    fn both_walks_choose_the_same() {
+        let mut bytes = Vec::new();
+        for seed in 0..6 {
+            sample(seed, 20_000, &mut |piece| bytes.extend_from_slice(piece));
+        }
+        let limits = Limits::default();
+        let slow = |bytes: &[u8]| {
+            let mut survey = SampleSurvey {
+                limits: &limits,
+                schema: None,
+                found: Found::default(),
+            };
+            let source = SliceSource::default().with("a.jfr", &FORMAT, bytes);
+            survey.take(&source, 0).unwrap();
+            survey.found.choice()
+        };
+        let quick = |bytes: &[u8]| {
+            let source = SliceSource::default().with("a.jfr", &FORMAT, bytes);
+            choose_by_sizes(&source, 0..1, &limits).unwrap()
+        };
+        assert_eq!(quick(&bytes), Some(slow(&bytes)));
+        let mut n_walked = 0;
+        for at in (0..bytes.len()).step_by(bytes.len() / 97) {
+            let mut damaged = bytes.clone();
+            *damaged.get_mut(at).unwrap() ^= 0x15;
+            if let Some(choice) = quick(&damaged) {
+                assert_eq!(choice, slow(&damaged), "damage at {at}");
+                n_walked += 1;
+            }
+        }
+        assert!(n_walked > 0);
+        assert_eq!(quick(bytes.get(..bytes.len() - 7).unwrap()), None);
     }
 }
