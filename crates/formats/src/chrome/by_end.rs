@@ -77,13 +77,13 @@ impl ByEnd {
 
     /// Keeps an event that comes after those inside it.
     ///
-    /// Returns the track of which most is kept when that is too much.
+    /// Returns the tracks of which most is kept when that is too much.
     pub(super) fn push(
         &mut self,
         line: SliceLine,
         open: OpenSlice,
         end: Timestamp,
-    ) -> Option<SliceLine> {
+    ) -> Vec<SliceLine> {
         let rows = self.rows.or_default(line);
         let (start, follows) = (open.start, open.args.follows());
         let mut inside = 0;
@@ -123,12 +123,10 @@ impl ByEnd {
             instant,
         });
         self.n_rows += 1;
-        if self.n_rows <= self.most {
-            return None;
+        match self.n_rows <= self.most {
+            true => Vec::new(),
+            false => self.rows.fullest(self.most),
         }
-        let fullest = self.rows.iter();
-        let fullest = fullest.max_by_key(|(line, rows)| (rows.len(), *line));
-        fullest.map(|(line, _)| line)
     }
 
     /// Begins and ends the events kept of a track, the outer ones around the inner ones.

@@ -279,12 +279,13 @@ impl Lowering<'_> {
         let survey = self.survey;
         let outermost = || survey.outermost(&thread(event)).collect();
         let whole = self.by_end.completes(line, outermost);
-        if let Some(fullest) = self.by_end.push(line, open, end) {
+        let fullest = self.by_end.push(line, open, end);
+        if !fullest.is_empty() {
             self.tally
                 .add(Level::Damage, "limit_open_spans", offset, || {
                     "more events than allowed wait for the one around them".to_owned()
                 });
-            self.release(fullest);
+            fullest.into_iter().for_each(|line| self.release(line));
         }
         if whole {
             self.release(line);
@@ -377,7 +378,7 @@ impl Lowering<'_> {
         offset: u64,
     ) {
         let place = (time, offset);
-        if let Some(full) = self.slices.hold(line, place, flows, step, self.tally) {
+        for full in self.slices.hold(line, place, flows, step, self.tally) {
             self.put_held(full);
         }
     }

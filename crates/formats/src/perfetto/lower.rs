@@ -255,7 +255,7 @@ impl Lowering<'_> {
                 .take(line, (time, offset), &flows, step, tables, tally);
         }
         let place = (time, offset);
-        if let Some(full) = self.slices.hold(line, place, flows, step, self.tally) {
+        for full in self.slices.hold(line, place, flows, step, self.tally) {
             self.replay(full);
         }
     }

@@ -1,5 +1,6 @@
 //! Values by line.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
@@ -87,5 +88,41 @@ impl<T> ByLine<Vec<T>> {
         let mut lines: Vec<SliceLine> = lines.map(|(line, _)| line).collect();
         lines.sort_unstable();
         lines
+    }
+
+    /// Returns the lines with the most rows: as many as have a sixteenth of `most` together, so that looking through all of
+    /// them is rare, and one at least.
+    pub(crate) fn fullest(&self, most: usize) -> Vec<SliceLine> {
+        let lines = self.iter().filter(|(_, rows)| !rows.is_empty());
+        let mut lines: Vec<(usize, SliceLine)> =
+            lines.map(|(line, rows)| (rows.len(), line)).collect();
+        lines.sort_unstable_by_key(|&place| Reverse(place));
+        let mut n_rows = 0;
+        let enough = lines.into_iter().take_while(|(more, _)| {
+            let is_more = n_rows <= most / 16;
+            n_rows += more;
+            is_more
+        });
+        enough.map(|(_, line)| line).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fullest_lines_have_a_sixteenth_and_are_one_at_least() {
+        let mut lines = ByLine::<Vec<u8>>::default();
+        let line = |track| SliceLine::from(TrackId::new(track));
+        assert_eq!(lines.fullest(160), []);
+        for track in 0..100 {
+            lines.or_default(line(track)).push(0);
+        }
+        lines.or_default(line(7)).push(0);
+        assert_eq!(lines.fullest(1), [line(7)]);
+        let fullest = lines.fullest(160);
+        assert_eq!(fullest.len(), 10, "{fullest:?}");
+        assert_eq!(fullest.get(..2), Some(&[line(7), line(99)][..]));
     }
 }

@@ -141,7 +141,7 @@ impl Slices {
 
     /// Keeps what happens on a track that is out of order.
     ///
-    /// Returns the track that holds most when too much is held: damage, because what follows on it may nest
+    /// Returns the tracks that hold most when too much is held: damage, because what follows on them may nest
     /// wrongly.
     pub(crate) fn hold(
         &mut self,
@@ -150,20 +150,18 @@ impl Slices {
         flows: Flows,
         step: SliceStep,
         tally: &mut CountedNotes,
-    ) -> Option<SliceLine> {
+    ) -> Vec<SliceLine> {
         let flows = (!flows.is_empty()).then(|| Box::new(flows));
         let row = HeldSlice { time, flows, step };
         self.held.or_default(line).push(row);
         self.n_held += 1;
         if self.n_held <= self.most_open {
-            return None;
+            return Vec::new();
         }
         tally.add(Level::Damage, "limit_open_spans", offset, || {
             "slices out of order are more than allowed: what follows may nest wrongly".to_owned()
         });
-        let rows = self.held.iter();
-        rows.max_by_key(|(line, rows)| (rows.len(), *line))
-            .map(|(line, _)| line)
+        self.held.fullest(self.most_open)
     }
 
     /// Takes what is held of a track, in the order of time; what has one time as it came.
