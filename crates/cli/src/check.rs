@@ -150,7 +150,7 @@ fn read_parts(
         .copied()
         .filter(|at| !of_lowering.contains(at))
     {
-        let facts = gather_part(input, at, common)?;
+        let facts = gather_part(input, at, &common.limits()?, common.strict)?;
         for note in facts.notes.kept() {
             let _ = sink.add(note.clone());
         }

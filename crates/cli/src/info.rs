@@ -6,13 +6,16 @@ mod value_totals;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
+use std::num::NonZero;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::Args;
 use serde_json::json;
 use traceloom_formats::datakit::EventKind;
 use traceloom_formats::{Record, RecordSink, RecordingSummary, Source as _};
 use traceloom_input::{Document, Input, lower};
-use traceloom_model::{Flow, Level, Note, Notes, PartId, Sink as _, StringId, Unit};
+use traceloom_model::{Flow, Level, Limits, Note, Notes, PartId, Sink as _, StringId, Unit};
 
 use self::print::print;
 use self::value_totals::ValueTotals;
@@ -372,17 +375,50 @@ fn gather(input: &Input, common: &Common) -> anyhow::Result<Vec<PartSummary>> {
     Ok(all)
 }
 
-/// Reads the records of the parts up to one that stops, but for those that are summed up.
+/// Reads the records of the parts up to one that stops, but for those that are summed up; several parts at once.
 fn gather_parts(
     input: &Input,
     summed: &mut HashMap<usize, PartSummary>,
     common: &Common,
 ) -> anyhow::Result<Vec<PartSummary>> {
+    let n_parts = input.parts().len();
+    let (limits, strict) = (common.limits()?, common.strict);
+    let (next, last) = (AtomicUsize::new(0), AtomicUsize::new(n_parts));
+    let gathered: Mutex<HashMap<usize, anyhow::Result<PartSummary>>> = Mutex::default();
+    let known: &HashMap<usize, PartSummary> = summed;
+    let gather = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= last.load(Ordering::Relaxed) {
+                break;
+            }
+            let facts = match known.contains_key(&at) {
+                true => continue,
+                false => gather_part(input, at, &limits, strict),
+            };
+            if facts.as_ref().map_or(true, |facts| facts.stopped) {
+                last.fetch_min(at, Ordering::Relaxed);
+            }
+            if let Ok(mut gathered) = gathered.lock() {
+                gathered.insert(at, facts);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+        for _ in 1..threads.min(n_parts) {
+            scope.spawn(gather);
+        }
+        gather();
+    });
+    let mut gathered = gathered.into_inner().unwrap_or_default();
     let mut all = Vec::new();
-    for at in 0..input.parts().len() {
+    for at in 0..n_parts {
         let facts = match summed.remove(&at) {
             Some(facts) => facts,
-            None => gather_part(input, at, common)?,
+            None => gathered
+                .remove(&at)
+                .unwrap_or_else(|| Ok(PartSummary::default()))?,
         };
         let stopped = facts.stopped;
         all.push(facts);
@@ -422,18 +458,18 @@ fn summed_up(input: &Input, common: &Common) -> anyhow::Result<HashMap<usize, Pa
 pub(crate) fn gather_part(
     input: &Input,
     at: usize,
-    common: &Common,
+    limits: &Limits,
+    strict: bool,
 ) -> anyhow::Result<PartSummary> {
     let mut facts = PartSummary {
-        strict: common.strict,
+        strict,
         ..PartSummary::default()
     };
     facts.notes.part(PartId::nth(at));
     let format = input.parts().get(at).and_then(|part| part.part.format);
     match format.and_then(|format| format.reader) {
         Some(reader) => {
-            let limits = common.limits()?;
-            input.read(at, 0, reader(&limits).as_mut(), &mut facts)?;
+            input.read(at, 0, reader(limits).as_mut(), &mut facts)?;
         }
         None => {
             facts.decoded = input.decoded_size(at)?;
