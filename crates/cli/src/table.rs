@@ -147,7 +147,12 @@ impl Table {
     ///
     /// A name that is cut stays another text than every other name of its column.
     pub(crate) fn print(&self, style: &Style, out: &mut impl Write) -> io::Result<()> {
-        let columns = (0..self.head.len()).map(|column| {
+        // Names are told apart where they are cut.
+        let n_cut = match style.width().is_some() && !self.whole {
+            true => self.head.len(),
+            false => 0,
+        };
+        let columns = (0..n_cut).map(|column| {
             let cells = self.rows.iter().filter_map(move |row| row.get(column));
             ShortNames::new(cells.map(String::as_str))
         });
