@@ -287,6 +287,8 @@ pub(super) struct TreeRows<'s> {
     /// Events of a block that begin calls, by file and block, ascending.
     blocks: HashMap<(u32, u32), Vec<u32>>,
     late: HashMap<CallPosition, Late>,
+    /// Those that no tree asked for, in the order of the files.
+    late_in_order: VecDeque<(CallPosition, Late)>,
     /// Rows that name the same event as one before them, until the caller takes them.
     pub(super) repeated: Vec<BufferedRow>,
     ended: bool,
@@ -301,6 +303,7 @@ impl<'s> TreeRows<'s> {
             order: VecDeque::new(),
             blocks: HashMap::new(),
             late: HashMap::new(),
+            late_in_order: VecDeque::new(),
             repeated: Vec::new(),
             ended: false,
             notes: Vec::new(),
@@ -478,15 +481,15 @@ impl<'s> TreeRows<'s> {
             rows.extend(self.remove(key));
         }
         if rows.is_empty() && self.ended {
-            let late: Vec<(CallPosition, Late)> = {
-                let keys: Vec<CallPosition> = self.late.keys().take(WINDOW).copied().collect();
-                keys.into_iter()
-                    .filter_map(|key| self.late.remove(&key).map(|late| (key, late)))
-                    .collect()
-            };
+            if self.late_in_order.is_empty() {
+                self.late_in_order = self.late.drain().collect();
+                let place = |(_, late): &(CallPosition, Late)| (late.part, late.offset);
+                self.late_in_order.make_contiguous().sort_by_key(place);
+            }
+            let n_late = self.late_in_order.len().min(WINDOW);
+            let late: Vec<_> = self.late_in_order.drain(..n_late).collect();
             let again = late.into_iter();
             rows.extend(again.filter_map(|(key, late)| self.reread(key, late)));
-            rows.sort_by_key(|held| (held.part, held.offset));
         }
         Ok(rows)
     }
