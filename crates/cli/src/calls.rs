@@ -262,7 +262,11 @@ fn add(
 ) -> anyhow::Result<()> {
     let notes = input.read(|recording| {
         let mut table = list.table(query).sent_by(recording.sender());
-        let notes = recording.lower(&mut table)?;
+        // Keeping all of them takes as long as reading them; of a few, the reader asks which ones.
+        let notes = match query.limit {
+            None => recording.lower_beside(&mut table)?,
+            Some(_) => recording.lower(&mut table)?,
+        };
         list.add(table.finish(), |call| {
             CallName::of(input.number - 1, recording, call)
         });

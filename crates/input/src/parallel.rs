@@ -5,9 +5,10 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use traceloom_formats::{Error, Lower, LowerOptions, Piece, Pieces};
-use traceloom_model::{Asks, Batch, Flow, Join, Sink, Stage, Timestamp};
+use traceloom_model::{Asks, Batch, Flow, Join, Sink, Stage, Timestamp, Wants};
 
 use crate::Document;
+use crate::ahead::lower_scouted;
 use crate::pipe::Sender;
 
 /// Pieces smaller than this are lowered together: threads, and tables told again, have a price.
@@ -107,6 +108,16 @@ fn lower_on(
             let pieces = Pieces { ranges, ..pieces };
             return lower_pieces(threads, document, lower, &pieces, options, sink);
         }
+    }
+    let asks = sink.asks();
+    // Amounts are known before a scout has gone far.
+    let is_of_calls = asks.wants == Wants::Calls && !asks.amounts_only;
+    if let Some(scout) = format.scout
+        && threads > 1
+        && is_of_calls
+        && options.only.is_none()
+    {
+        return lower_scouted(document, (scout, lower), options, sink);
     }
     lower(document, options, sink)
 }

@@ -55,6 +55,40 @@ impl Head {
     }
 }
 
+/// An enter or an exit without the method that is entered: what adding them up needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StepHead {
+    /// As [`Head::elapsed`].
+    pub elapsed: i32,
+    /// It is an enter; else it is an exit.
+    pub enter: bool,
+    /// Bytes it takes.
+    pub len: usize,
+}
+
+impl StepHead {
+    /// Reads a step as [`Head::read`] does; None for a tag, and for an id that has five bytes without need.
+    #[inline(always)]
+    #[must_use]
+    pub const fn read(word: u64) -> Option<Self> {
+        let enter = word & 1 == 0;
+        let ends = !word & ENDS;
+        let below = ends.wrapping_sub(1);
+        let last = if enter { ends & below } else { ends };
+        let extension = (word & (ends ^ below)) >> 8;
+        // Ids of four bytes at most.
+        let is_long = last.trailing_zeros() - ends.trailing_zeros() > 32 || extension >> 32 != 0;
+        if word & 2 != 0 || last == 0 || is_long {
+            return None;
+        }
+        Some(Self {
+            elapsed: (low(word) >> 2 & 0x1f | joined(low(extension)) << 5).cast_signed(),
+            enter,
+            len: last.trailing_zeros() as usize / 8 + 1,
+        })
+    }
+}
+
 /// Returns the bytes of a tag's value, its type byte included, when eight bytes tell and `rest` has them.
 #[inline(always)]
 #[must_use]
@@ -106,6 +140,18 @@ mod tests {
         let head = bytes
             .first_chunk()
             .and_then(|word| Head::read(u64::from_le_bytes(*word)));
+        let step = bytes
+            .first_chunk()
+            .and_then(|word| StepHead::read(u64::from_le_bytes(*word)));
+        if let Some(StepHead {
+            elapsed,
+            enter,
+            len,
+        }) = step
+        {
+            let step = head.map(|head| (head.elapsed, head.enter, head.tag, head.len));
+            assert_eq!(step, Some((elapsed, enter, false, len)), "{bytes:02x?}");
+        }
         let Some(head) = head else { return false };
         let value = if head.tag {
             let value = bytes.get(head.len..);

@@ -258,6 +258,7 @@ pub const DUMP: Format = Format {
     title: "CDT dump directory of an agent",
     set: Some(set::dump),
     lower: Some(lower::lower),
+    scout: Some(lower::scout),
     raise: Some(raise::dump),
     holds: HOLDS,
     ..Format::BASE
@@ -269,6 +270,7 @@ pub const STREAMS: Format = Format {
     title: "CDT streams as a collector receives them",
     set: Some(set::streams),
     lower: Some(lower::lower),
+    scout: Some(lower::scout),
     raise: Some(raise::streams),
     holds: HOLDS,
     ..Format::BASE

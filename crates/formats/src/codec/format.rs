@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
-use traceloom_model::{Capabilities, Clock, Definitions, Limits, Note, ProfileId, Sink, Timestamp};
+use traceloom_model::{
+    Capabilities, Clock, Definitions, Flow, Limits, Note, ProfileId, Sink, Timestamp,
+};
 
-use crate::{Confidence, Error, Fork, Output, Part, Probe, Pull, Source, Target};
+use crate::{Confidence, Error, Fork, Output, Part, PlainRuns, Probe, Pull, Source, Target};
 
 /// One format: a row of [`crate::FORMATS`].
 pub struct Format {
@@ -36,6 +38,8 @@ pub struct Format {
     pub split: Option<Split>,
     /// Sums a recording up in one pass, for `info`.
     pub summarise: Option<Summarise>,
+    /// Reads ahead of a lowering of calls alone, on a thread of its own.
+    pub scout: Option<Scout>,
     /// Writes the model.
     pub raise: Option<Raise>,
     /// What a writer of this format can hold.
@@ -58,6 +62,7 @@ impl Format {
         lowers_notes: false,
         split: None,
         summarise: None,
+        scout: None,
         raise: None,
         holds: Capabilities::NONE,
     };
@@ -113,6 +118,10 @@ pub type Split = fn(&dyn Source, part: usize, &Limits) -> Result<Option<Pieces>,
 ///
 /// What it says is what reading every record and lowering them says.
 pub type Summarise = fn(&dyn Source, &Limits) -> Result<Option<RecordingSummary>, Error>;
+
+/// Adds up the plain steps of a source ahead of a lowering of its calls alone, which takes them from [`crate::Source::ahead`];
+/// says nothing of what it cannot read.
+pub type Scout = fn(&dyn Source, &Limits, &mut dyn FnMut(PlainRuns) -> Flow) -> Result<(), Error>;
 
 /// Builds a target that writes this format.
 pub type Raise =

@@ -11,6 +11,7 @@ mod native;
 mod note;
 pub(crate) mod one_way;
 mod output;
+mod plain_steps;
 mod probe;
 pub mod protocol;
 mod record;
@@ -27,12 +28,13 @@ pub use error::{Error, ErrorKind};
 pub(crate) use flat_tables::TABLES_HOLD;
 pub use format::{
     ColumnTotal, Format, Lower, LowerOptions, Member, Members, OpenReader, Pieces, Raise,
-    RaiseOptions, RecordingSummary, Set, Split, Summarise, Whole,
+    RaiseOptions, RecordingSummary, Scout, Set, Split, Summarise, Whole,
 };
 pub use native::{Change, NativeConvert};
 pub use note::{damage, info, warn};
 pub(crate) use output::{Buffered, left_out_of};
 pub use output::{LeftOut, Output, RowTarget, Target};
+pub use plain_steps::{PlainRuns, PlainSteps};
 pub use probe::{Confidence, Probe};
 pub use record::{
     Chunk, Field, Fork, Opaque, Reader, Record, RecordSink, Records, Step, read_chunked, read_slice,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use traceloom_model::bounds::{in_memory, subslice};
 
-use crate::{Chunk, Error, Format, Reader, RecordSink, Step};
+use crate::{Chunk, Error, Format, PlainRuns, Reader, RecordSink, Step};
 
 /// One part of an input.
 #[derive(Clone, Debug)]
@@ -45,6 +45,11 @@ pub trait Source {
     /// [`crate::ErrorKind::Io`] when it cannot be opened, [`crate::ErrorKind::Usage`] when there is no
     /// such part.
     fn open(&self, part: usize, offset: u64) -> Result<Box<dyn Pull + '_>, Error>;
+
+    /// Returns what a [`crate::Scout`] finds while the source is lowered, where one is at work: to the first who asks.
+    fn ahead(&self) -> Option<Box<dyn Iterator<Item = PlainRuns> + '_>> {
+        None
+    }
 }
 
 /// Runs a reader over everything a pull gives.

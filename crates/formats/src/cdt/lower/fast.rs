@@ -7,7 +7,7 @@ use std::mem::take;
 use traceloom_model::bounds::subslice;
 
 use super::output::STEPS;
-use super::walk::{BlockProgress, Depth, Walk};
+use super::walk::{BlockProgress, Walk};
 use crate::cdt::head::{Head, value_len};
 use crate::cdt::text::ns;
 use crate::wire::Cursor;
@@ -46,14 +46,9 @@ impl Walk<'_, '_, '_> {
         }
         let functions = words.functions();
         let steps = &mut self.out.steps;
-        let (tells_steps, keeps_tags) = (self.depth != Depth::Roots, self.depth.keeps_tags());
-        let room = match tells_steps {
-            true => STEPS.saturating_sub(steps.len() + 1),
-            false => usize::MAX,
-        };
-        if tells_steps {
-            steps.track(thread.track);
-        }
+        let keeps_tags = self.depth.keeps_tags();
+        let room = STEPS.saturating_sub(steps.len() + 1);
+        steps.track(thread.track);
         // Columns and bounds of our own: through `self` each step would load them anew.
         let (mut times, mut entered) = (take(&mut steps.time), take(&mut steps.function));
         let (start, most_frames, string_limit) = (self.start, self.most_frames, self.string_limit);
@@ -92,17 +87,15 @@ impl Walk<'_, '_, '_> {
             let function = functions.get(at_function).copied().flatten();
             // The caller ends calls, resolves words and keeps to the depth limit.
             let deep = below.wrapping_sub(1) >= most_frames;
-            if deep | (tells_steps & (function.is_some() != head.enter)) {
+            if deep | (function.is_some() != head.enter) {
                 break;
             }
             depth = below;
             enters += u32::from(head.enter);
             elapsed = elapsed.wrapping_add(head.elapsed);
             last = start.saturating_add(i64::from(elapsed)).max(last);
-            if tells_steps {
-                times.push(ns(last));
-                entered.push(function);
-            }
+            times.push(ns(last));
+            entered.push(function);
             at += head.len;
             done += 1;
         }

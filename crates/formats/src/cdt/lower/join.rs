@@ -49,12 +49,18 @@ impl Walk<'_, '_, '_> {
             self.agree(held, &root, end, status)?;
         }
         let wanted = self.depth.keeps_tags();
+        let details = self.out.sink.wants_details(ns(root.start), Some(ns(end)));
         let Some(thread) = self.threads.get_mut(at) else {
             return Ok(());
         };
         let frame = thread.frames.pop();
         thread.frames.clear();
         let first = frame.as_ref().map_or(0, |frame| frame.tags);
+        if !details && self.depth == Depth::Roots {
+            thread.tags.clear();
+            thread.texts.clear();
+        }
+        thread.texts.put(&mut thread.tags, &mut self.out.tables);
         let own: Vec<Attribute> = thread.tags.drain(..).skip(first).collect();
         let (track, is_open) = (thread.track, thread.depth > 0);
         let limits = self.rows.limits();
@@ -62,7 +68,6 @@ impl Walk<'_, '_, '_> {
             .as_ref()
             .filter(|_| wanted)
             .and_then(|held| held.row(&limits).map(|row| (held, row)));
-        let details = self.out.sink.wants_details(ns(root.start), Some(ns(end)));
         if let Some((held, row)) = row {
             if details {
                 self.counters

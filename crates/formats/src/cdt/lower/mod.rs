@@ -12,6 +12,7 @@ mod join;
 mod method;
 mod output;
 mod parts;
+mod plain;
 mod rows;
 mod tree;
 mod values;
@@ -26,6 +27,7 @@ use traceloom_model::{
 pub(super) use calls::COUNTERS;
 pub use method::Method;
 pub(super) use parts::identity_in;
+pub(super) use plain::scout;
 
 use super::phrase::{Phrased, Rows};
 use super::suspend::Pauses;
@@ -35,6 +37,7 @@ use crate::wire::units::Stream;
 use crate::{Error, LowerOptions, Record, RecordSink, Source, drive};
 use output::{Broken, Output, ROWS};
 use parts::Parts;
+use plain::Ahead;
 use rows::{CallPosition, Reader, TreeRows};
 use values::Values;
 use walk::{Depth, FirstBlock, Halt, Walk, walk};
@@ -185,6 +188,9 @@ fn process(source: &dyn Source, options: &LowerOptions, out: &mut Output<'_>) ->
     } else if walk.has_rows && (wants == Wants::NoSpans || parts.trace.is_empty()) {
         walk.rows_alone(&parts.trace)?;
     } else {
+        if depth == Depth::Roots {
+            walk.ahead = Ahead::of(source);
+        }
         for (&file, &part) in &parts.trace {
             walk.file(source, file, part, None)?;
         }

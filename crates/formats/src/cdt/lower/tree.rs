@@ -262,18 +262,26 @@ impl Walk<'_, '_, '_> {
         {
             return Ok(());
         }
-        let text = match value {
+        let value = match value {
             TagValue::Inline(text) | TagValue::Indexed(text) => {
-                self.out.tables.value(&text.to_wtf8())
+                let only_calls = self.depth == Depth::Roots;
+                let is_kept = self
+                    .threads
+                    .get_mut(at)
+                    .is_some_and(|thread| only_calls && thread.texts.push(thread.tags.len(), text));
+                match is_kept {
+                    true => Value::Null,
+                    false => Value::Text(self.out.tables.value(&text.to_wtf8())),
+                }
             }
-            TagValue::Big(place) => self.big(Big::Xml, place, offset)?,
-            TagValue::Deduplicated(place) => self.big(Big::Sql, place, offset)?,
+            TagValue::Big(place) => Value::Text(self.big(Big::Xml, place, offset)?),
+            TagValue::Deduplicated(place) => Value::Text(self.big(Big::Sql, place, offset)?),
         };
         let at_time = Some(ns(time));
         if let Some(thread) = self.threads.get_mut(at) {
             thread.tags.push(Attribute {
                 key,
-                value: Value::Text(text),
+                value,
                 at: at_time,
                 from: None,
             });

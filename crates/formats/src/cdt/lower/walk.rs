@@ -1,14 +1,15 @@
 //! From the events of trace files to the model: one thread at a time, in calls and trees (§6).
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
-use traceloom_model::bounds::saturated_u32;
+use traceloom_model::bounds::{saturated_u32, subslice};
 use traceloom_model::{
-    Attribute, Limit, Limits, Note, PartId, ResourceId, SpanId, StringId, Track, TrackId,
-    ValueTypeId,
+    Attribute, Limit, Limits, Note, PartId, ResourceId, SpanId, StringId, Tables, Track, TrackId,
+    Value, ValueTypeId,
 };
 
 use super::calls::CounterTypes;
 use super::output::{Broken, Output};
+use super::plain::{Ahead, PlainRules};
 use super::rows::{CallPosition, TreeRows};
 use super::values::Values;
 use super::words::Dictionary;
@@ -18,8 +19,8 @@ use crate::cdt::trace::blocks::{
 };
 use crate::cdt::trace::{Block, TraceAction};
 use crate::codec::each_window;
-use crate::wire::Cursor;
 use crate::wire::units::tail;
+use crate::wire::{Cursor, Utf16};
 use crate::{Error, ErrorKind, Opaque, Source, Step};
 
 /// How much of the trees the sink wants.
@@ -67,6 +68,8 @@ pub(super) struct TraceThread {
     pub(super) depth: u32,
     pub(super) frames: Vec<OpenMethod>,
     pub(super) tags: Vec<Attribute>,
+    /// Texts of tags of the call that nobody may want.
+    pub(super) texts: PendingTexts,
     pub(super) root: Option<Root>,
     /// Time of the last enter or exit, milliseconds; the next one is not before it.
     pub(super) last: i64,
@@ -74,6 +77,49 @@ pub(super) struct TraceThread {
     pub(super) beyond: u32,
     /// The next exit ends the call although methods around it are open: their exits are lost.
     pub(super) ends: bool,
+}
+
+/// Texts that become values once their call has ended, if anybody wants them then.
+#[derive(Default)]
+pub(super) struct PendingTexts {
+    bytes: Vec<u8>,
+    /// Numbers of the tags, each with the end of its bytes.
+    tags: Vec<(usize, usize)>,
+}
+
+impl PendingTexts {
+    /// Bytes that may wait.
+    const MOST: usize = 64 << 10;
+
+    /// Keeps the text of a tag; returns false if there is no room for it.
+    pub(super) fn push(&mut self, tag: usize, text: Utf16<'_>) -> bool {
+        let end = self.bytes.len().saturating_add(text.0.len());
+        let has_room = end <= Self::MOST;
+        if has_room {
+            self.bytes.extend_from_slice(text.0);
+            self.tags.push((tag, end));
+        }
+        has_room
+    }
+
+    /// Puts the texts into their tags and is empty then.
+    pub(super) fn put(&mut self, tags: &mut [Attribute], tables: &mut Tables) {
+        let mut start = 0;
+        for &(tag, end) in &self.tags {
+            let text = Utf16(subslice(&self.bytes, start..end)).to_wtf8();
+            if let Some(tag) = tags.get_mut(tag) {
+                tag.value = Value::Text(tables.value(&text));
+            }
+            start = end;
+        }
+        self.clear();
+    }
+
+    /// Forgets the texts.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.tags.clear();
+    }
 }
 
 /// What is left to read of a block, and where its calls begin.
@@ -123,6 +169,8 @@ pub(super) struct Walk<'a, 's, 'k> {
     pub(super) by_id: HashMap<i64, usize>,
     pub(super) string_limit: usize,
     pub(super) most_frames: u32,
+    pub(super) plain: PlainRules,
+    pub(super) ahead: Ahead<'s>,
     pub(super) file: u32,
     pub(super) part: u32,
     pub(super) start: i64,
@@ -186,6 +234,8 @@ pub(super) fn walk<'a, 's, 'k>(
 ) -> Walk<'a, 's, 'k> {
     Walk {
         checks_values: out.sink.asks().checks_values && depth != Depth::Spans,
+        plain: PlainRules::new(words, limits),
+        ahead: Ahead::default(),
         out,
         words,
         values,
@@ -300,6 +350,7 @@ impl<'s> Walk<'_, 's, '_> {
             depth: 0,
             frames: Vec::new(),
             tags: Vec::new(),
+            texts: PendingTexts::default(),
             root: None,
             last: i64::MIN,
             beyond: 0,
@@ -362,8 +413,10 @@ impl TraceVisitor for TraceLowering<'_, '_, '_, '_> {
 
     #[inline(always)]
     fn run(&mut self, cursor: &mut Cursor<'_>, elapsed: &mut i32) {
-        if self.walk.depth != Depth::Spans {
-            self.walk.run(cursor, &mut self.block, elapsed);
+        match self.walk.depth {
+            Depth::Roots => self.walk.pass_plain(cursor, &mut self.block, elapsed),
+            Depth::Steps { .. } => self.walk.run(cursor, &mut self.block, elapsed),
+            Depth::Spans => {}
         }
     }
 
