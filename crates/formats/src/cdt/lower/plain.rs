@@ -203,6 +203,7 @@ pub(in crate::cdt) fn scout(
     let mut scout = Scout {
         rules: PlainRules::new(&words, limits),
         depths: HashMap::new(),
+        most_threads: limits.size(Limit::Table),
         thread: 0,
         depth: 0,
         runs: Vec::new(),
@@ -256,7 +257,9 @@ impl RecordSink for Unheard {
 /// of calls are not looked at.
 struct Scout {
     rules: PlainRules,
+    /// Of threads that are inside a call, but for the one at hand.
     depths: HashMap<i64, u32>,
+    most_threads: usize,
     thread: i64,
     depth: u32,
     runs: Vec<PlainSteps>,
@@ -270,9 +273,11 @@ impl TraceVisitor for Scout {
     }
 
     fn block(&mut self, _offset: u64, block: Block) -> Result<(), Self::Stop> {
-        self.depths.insert(self.thread, self.depth);
+        if self.depth > 0 && self.depths.len() < self.most_threads {
+            self.depths.insert(self.thread, self.depth);
+        }
         self.thread = block.thread_id;
-        self.depth = self.depths.get(&self.thread).copied().unwrap_or(0);
+        self.depth = self.depths.remove(&self.thread).unwrap_or(0);
         Ok(())
     }
 
