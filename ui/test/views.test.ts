@@ -111,6 +111,7 @@ test("messages of the command reach pages without the folders of its machine", (
     "nothing from 1 to 2",
   );
   assert.equal(withoutDrawing("- is not written: there is nothing to draw"), "");
+  assert.equal(withoutDrawing("nothing here to show"), "");
   assert.equal(withoutDrawing("no capture is of nobody"), undefined);
   assert.deepEqual(told("/srv/data: 2 calls are cut off"), { text: "2 calls are cut off" });
   assert.deepEqual(told("the filter takes none of 3 calls: /orders"), {

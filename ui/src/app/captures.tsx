@@ -210,7 +210,9 @@ function Details(props: { capture: Capture; address: Address; changed: () => voi
                   onClick={open}
                   onKeyDown={(event) => event.key === "Enter" && open()}
                 >
-                  <td title={part.path}>{short(part.path)}</td>
+                  <td class="long" title={part.path}>
+                    {short(part.path)}
+                  </td>
                   <td class="x dim" title={part.reason ?? records(part)}>
                     {part.reason ?? records(part)}
                   </td>
@@ -438,10 +440,12 @@ export function CapturesPage({ address }: { address: Address }): JSX.Element {
                     onClick={() => open(capture)}
                     onKeyDown={(event) => event.key === "Enter" && open(capture)}
                   >
-                    <td>
+                    <td class="x" title={nameOf(capture)}>
                       <span class="s">{nameOf(capture)}</span> <small class="dim3">{capture.id}</small>
                     </td>
-                    <td class="dim wide far">{capture.instance || "–"}</td>
+                    <td class="dim wide far long" title={capture.instance}>
+                      {capture.instance || "–"}
+                    </td>
                     <td class="dim mid">{capture.protocol ?? say("unknown")}</td>
                     <td class="mid" title={exact(capture, "opened_ns")}>
                       {ago(capture.opened_ns, now)}

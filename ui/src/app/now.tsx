@@ -186,7 +186,7 @@ function ServiceRow(props: { service: Service; name: string; budget: string | un
   const [calls] = answer?.rows ?? [];
   return (
     <tr>
-      <td>
+      <td class="x" title={service.service}>
         <Link to={`/calls?${query}`} class="s">
           {service.service || say("unnamed")}
         </Link>

@@ -89,14 +89,16 @@ export function Singles({ address, captures }: { address: Address; captures: rea
               onClick={() => go(to(capture.id))}
               onKeyDown={(event) => event.key === "Enter" && go(to(capture.id))}
             >
-              <td>
+              <td class="x" title={nameOf(capture)}>
                 <Link to={to(capture.id)}>
                   <span class="s">{nameOf(capture)}</span> <small class="dim3">{capture.id}</small>
                 </Link>
               </td>
               <td>{moment(capture.opened_ns)}</td>
               <td>{capture.service || "–"}</td>
-              <td class="dim wide">{capture.instance || "–"}</td>
+              <td class="dim wide long" title={capture.instance}>
+                {capture.instance || "–"}
+              </td>
               <td class="n">{amount("bytes", bytesOf(capture))}</td>
               <td class="x dim">{capture.protocol ?? say("unknown")}</td>
             </tr>

@@ -38,8 +38,9 @@ export function apart(about: string): { about: string; messages: string[] } {
   };
 }
 
-/** Why the command drew nothing, if there was nothing to draw. */
+/** Why the command drew nothing, if there was nothing to draw; no word of it where nothing has arrived, or nothing of what was chosen. */
 export function withoutDrawing(text: string): string | undefined {
+  if (text === "nothing here to show") return "";
   const end = /(?:^|; )- is not written: there is nothing to draw$/.exec(text);
   return end ? text.slice(0, end.index) : undefined;
 }

@@ -181,7 +181,7 @@ export class Strip {
     context.fillStyle = plain.accent;
     for (const edge of range ?? []) context.fillRect(Math.min(x(edge), wide - 2), WORDS, 2, HIGH - WORDS);
     const [left, right] = this.words(shown, course);
-    pen.write(left, false, 0, 8, plain["ink-2"]);
+    pen.write(pen.head(left, wide), false, 0, 8, plain["ink-2"]);
     const room = pen.width(right, false);
     if (!isPrinting() && pen.width(left, false) + room + 24 < wide)
       pen.write(right, false, wide - room, 8, plain["ink-3"]);

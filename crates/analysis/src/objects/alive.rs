@@ -53,8 +53,8 @@ struct Block {
 /// The objects that live.
 ///
 /// Most producers count ids up: such objects take 16 bytes each, in blocks that never move. Objects that end leave a gap, and
-/// once there are more gaps than objects the blocks are written again. The objection is producers whose ids are addresses: those
-/// that come in no order are in a hash table, as are objects of 4 GB and more.
+/// once there are more gaps than objects the blocks are written again. Objects whose ids come in no order, as addresses do, are
+/// in a hash table, as are objects of 4 GB and more.
 #[derive(Debug, Default)]
 pub(super) struct AliveObjects {
     blocks: Vec<Block>,
