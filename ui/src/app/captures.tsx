@@ -440,7 +440,7 @@ export function CapturesPage({ address }: { address: Address }): JSX.Element {
                     onClick={() => open(capture)}
                     onKeyDown={(event) => event.key === "Enter" && open(capture)}
                   >
-                    <td class="x" title={nameOf(capture)}>
+                    <td class="x" title={`${nameOf(capture)} ${capture.id}`}>
                       <span class="s">{nameOf(capture)}</span> <small class="dim3">{capture.id}</small>
                     </td>
                     <td class="dim wide far long" title={capture.instance}>

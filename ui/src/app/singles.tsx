@@ -89,7 +89,7 @@ export function Singles({ address, captures }: { address: Address; captures: rea
               onClick={() => go(to(capture.id))}
               onKeyDown={(event) => event.key === "Enter" && go(to(capture.id))}
             >
-              <td class="x" title={nameOf(capture)}>
+              <td class="x" title={`${nameOf(capture)} ${capture.id}`}>
                 <Link to={to(capture.id)}>
                   <span class="s">{nameOf(capture)}</span> <small class="dim3">{capture.id}</small>
                 </Link>
