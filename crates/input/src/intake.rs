@@ -18,6 +18,9 @@ const IN_MEMORY: u64 = 64 << 20;
 /// Decoded bytes that are never too many for what they were compressed to.
 const ANY_RATIO: u64 = 256 << 20;
 
+/// Buffers of windows that are longer are given back to the system.
+const MOST_SPARE: usize = 32 << 20;
+
 /// What the parts of an input may take together, and what they took.
 #[derive(Debug, Default)]
 pub(crate) struct Intake {
@@ -28,6 +31,9 @@ pub(crate) struct Intake {
     decoded: AtomicU64,
     kept: AtomicU64,
     spilled: Mutex<Option<(Arc<File>, u64)>>,
+    /// Buffers of closed windows, for the next ones: pieces and parts that are read one after another would each have the
+    /// system clear as much memory as they are long.
+    spare: Mutex<Vec<Vec<u8>>>,
 }
 
 /// A limit that was hit; the error of a reader.
@@ -58,6 +64,23 @@ impl Intake {
             limits,
             opening,
             ..Self::default()
+        }
+    }
+
+    /// Takes the buffer of a window that is closed; an empty one where there is none.
+    pub(crate) fn spare_buffer(&self) -> Vec<u8> {
+        let spare = self.spare.lock().ok();
+        spare
+            .and_then(|mut buffers| buffers.pop())
+            .unwrap_or_default()
+    }
+
+    /// Keeps the buffer of a window for the next one. There are never more than there were windows at once.
+    pub(crate) fn keep_buffer(&self, buffer: Vec<u8>) {
+        if (1..=MOST_SPARE).contains(&buffer.len())
+            && let Ok(mut buffers) = self.spare.lock()
+        {
+            buffers.push(buffer);
         }
     }
 

@@ -5,7 +5,7 @@ mod window;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use traceloom_formats::protocol::Identity;
 use traceloom_formats::{Format, Pull, SlicePull, damage, info};
@@ -57,9 +57,6 @@ pub(crate) struct StoredBytes {
     decoded: OnceLock<Spool>,
     /// Where the decoded bytes end too early, once a reader came there.
     ending: OnceLock<(u64, Ending)>,
-    /// Buffers of closed windows, for the next ones: pieces that are lowered one after another would each have the
-    /// system clear as much memory as they are long.
-    spare: Mutex<Vec<Vec<u8>>>,
 }
 
 impl StoredBytes {
@@ -78,24 +75,6 @@ impl StoredBytes {
             reached: ProgressMark::default(),
             decoded: OnceLock::new(),
             ending: OnceLock::new(),
-            spare: Mutex::default(),
-        }
-    }
-
-    /// Takes the buffer of a window that is closed; an empty one where there is none.
-    fn spare_buffer(&self) -> Vec<u8> {
-        let spare = self.spare.lock().ok();
-        spare
-            .and_then(|mut buffers| buffers.pop())
-            .unwrap_or_default()
-    }
-
-    /// Keeps the buffer of a window for the next one. There are never more than there were windows at once.
-    fn keep_buffer(&self, buffer: Vec<u8>) {
-        if (1..=MOST_SPARE).contains(&buffer.len())
-            && let Ok(mut buffers) = self.spare.lock()
-        {
-            buffers.push(buffer);
         }
     }
 
@@ -345,9 +324,6 @@ pub(crate) fn piece_starts(pieces: &[(u64, u32)]) -> (Vec<u64>, u64) {
 
 /// Decoded bytes up to which a part is kept.
 const SHORT: u64 = 8 << 20;
-
-/// Buffers of windows that are longer are given back to the system.
-const MOST_SPARE: usize = 32 << 20;
 
 /// What follows the bytes before an error: the error, then nothing.
 struct FailingRest(Option<io::Error>);

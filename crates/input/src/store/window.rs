@@ -33,7 +33,7 @@ impl<'r> GrowingWindow<'r> {
             reader,
             stored,
             length: stored.decoded_size(),
-            buffer: stored.spare_buffer(),
+            buffer: stored.intake.spare_buffer(),
             start: 0,
             filled: 0,
             offset,
@@ -106,7 +106,8 @@ impl<'r> GrowingWindow<'r> {
 
 impl Drop for GrowingWindow<'_> {
     fn drop(&mut self) {
-        self.stored.keep_buffer(std::mem::take(&mut self.buffer));
+        let buffer = std::mem::take(&mut self.buffer);
+        self.stored.intake.keep_buffer(buffer);
     }
 }
 
