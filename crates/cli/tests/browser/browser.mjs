@@ -57,6 +57,9 @@ export async function serve(work, ...flags) {
 /** Sends a file as it is. */
 export const pushed = (path, origin) => traceloom('push', path, '--to', origin);
 
+/** The address of a page as the page has it: `page.url()` may still be the one before. */
+export const addressOf = async (page) => new URL(await page.evaluate(() => location.href));
+
 /** Nanoseconds of an amount as pages print it. */
 export function nanoseconds(text) {
   const units = { ns: 1, 'µs': 1e3, ms: 1e6, s: 1e9 };

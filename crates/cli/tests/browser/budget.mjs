@@ -1,7 +1,7 @@
 // Captures have more bytes than a question may read: pages say so, and read on.
 import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers/promises';
-import { accessible, browse, json, serve, traceloom } from './browser.mjs';
+import { accessible, addressOf, browse, json, serve, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 const figure = (page, name) => page.locator('.figs.far > div', { hasText: name }).locator('b').textContent();
@@ -33,7 +33,7 @@ await serve(async ({ cdt, origin, data }) => {
       // The way on is in the address, and Back leads to the part again.
       await page.getByRole('button', { name: 'Read on' }).click();
       await note.waitFor({ state: 'detached' });
-      assert.equal(new URL(page.url()).searchParams.get('budget'), String(2 * budget));
+      assert.equal((await addressOf(page)).searchParams.get('budget'), String(2 * budget));
       const all = String((await of(data)).calls);
       await page.waitForFunction((all) => [...document.querySelectorAll('.figs.far > div')].some((one) => one.textContent.includes('calls') && one.querySelector('b').textContent === all), all);
       await page.goBack();

@@ -1,7 +1,7 @@
 // One call: every number of its page is of what `call --json` prints.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { accessible, browse, file, json, nanoseconds, pushed, sameFunctions, serve, traceloom } from './browser.mjs';
+import { accessible, addressOf, browse, file, json, nanoseconds, pushed, sameFunctions, serve, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 const near = (text, value) => assert.ok(value ? Math.abs(nanoseconds(text) / value - 1) < 0.006 : text === '0', `${text} for ${value}`);
@@ -84,7 +84,7 @@ await serve(async ({ cdt, origin, data }) => {
     await page.getByText(`1 of ${all.length} by duration`).waitFor();
     await page.getByRole('button', { name: 'The next call' }).click();
     await page.getByText(`2 of ${all.length} by duration`).waitFor();
-    assert.ok(new URL(page.url()).pathname.endsWith(`/${all[1].capture.call}`));
+    assert.ok((await addressOf(page)).pathname.endsWith(`/${all[1].capture.call}`));
     await page.getByRole('heading', { level: 1, name: all[1].title }).waitFor();
     await page.goBack();
     await page.getByText(`1 of ${all.length} by duration`).waitFor();
@@ -129,7 +129,7 @@ await serve(async ({ cdt, origin, data }) => {
       assert.deepEqual(await openRows(), before);
     };
     const everything = await openRows();
-    const address = page.url();
+    const address = (await addressOf(page)).href;
     await page.reload();
     await again(everything);
     const inner = page.locator('.tree tbody tr[aria-expanded=true]').nth(2);
@@ -166,7 +166,7 @@ await serve(async ({ cdt, origin, data }) => {
     await around.getByText('called by').waitFor();
     await around.getByText('executeQuery').waitFor();
     // Their times are those of the spans above and below its own.
-    const pressed = new URL(page.url()).searchParams.get('fn');
+    const pressed = (await addressOf(page)).searchParams.get('fn');
     const [callers, callees] = [new Map(), new Map()];
     const above = [];
     for (const span of spans) {
@@ -283,7 +283,7 @@ await serve(async ({ cdt, origin, data }) => {
     await page.getByRole('link', { name: 'Profiles of that time and thread' }).click();
     await page.waitForURL(/\/profiles\?/);
     // Whatever its service sent then counts, profiles that come by themselves as well.
-    const { from, to, q, svc, capture } = Object.fromEntries(new URL(page.url()).searchParams);
+    const { from, to, q, svc, capture } = Object.fromEntries((await addressOf(page)).searchParams);
     assert.deepEqual([svc, capture], ['shop', undefined]);
     assert.equal(q, `thread = '${failed.thread}'`);
     const meant = [`--since=${from}`, `--until=${to}`, `--filter=${q}`, `${data}#${failed.capture.id}`];

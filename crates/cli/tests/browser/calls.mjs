@@ -1,7 +1,7 @@
 // Calls: the list, the picture above it, the filter, what arrives, and what is saved, beside what the commands print.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { accessible, browse, file, json, nanoseconds, pushed, serve, traceloom } from './browser.mjs';
+import { accessible, addressOf, browse, file, json, nanoseconds, pushed, serve, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 const rows = (page) => page.$$eval('tr[data-row]', (rows) => rows.map((row) => ({ at: Number(row.dataset.row), cells: [...row.cells].map((cell) => cell.textContent) })));
@@ -104,7 +104,7 @@ await serve(async ({ cdt, origin, data }) => {
     const chip = page.getByRole('button', { name: /^Failed/ });
     await chip.click();
     await found(page, `${overview.errors} call`);
-    assert.equal(new URL(page.url()).searchParams.get('q'), 'error = true');
+    assert.equal((await addressOf(page)).searchParams.get('q'), 'error = true');
     assert.equal(await chip.getAttribute('aria-pressed'), 'true');
     await chip.click();
     await found(page, `${overview.calls} calls`);
@@ -127,7 +127,7 @@ await serve(async ({ cdt, origin, data }) => {
     await page.getByText('The list still shows all').waitFor();
     await accessible(page, 'A filter that cannot be read');
     await filter.press('Enter');
-    assert.equal(new URL(page.url()).searchParams.get('q'), null);
+    assert.equal((await addressOf(page)).searchParams.get('q'), null);
     // Keys that come faster than the page draws ask what the field holds, whatever was wrong before.
     await filter.evaluate((field, text) => {
       field.value = text;
@@ -163,7 +163,7 @@ await serve(async ({ cdt, origin, data }) => {
     await page.mouse.move(box.x + box.width * 0.7, box.y + 60, { steps: 4 });
     await page.mouse.up();
     await page.waitForURL((url) => /duration >= /.test(url.searchParams.get('q') ?? ''));
-    const query = new URL(page.url()).searchParams;
+    const query = (await addressOf(page)).searchParams;
     const [, least, most] = /duration >= (\S+) and duration <= (\S+)/.exec(query.get('q'));
     const inside = json('calls', data, '--json', `--filter=duration >= ${least} and duration <= ${most}`, `--since=${query.get('from')}`, `--until=${query.get('to')}`);
     assert.ok(inside.length > 0 && inside.length < all.length, `${inside.length}`);
@@ -181,7 +181,7 @@ await serve(async ({ cdt, origin, data }) => {
     const [number, unit] = text.split(' ');
     const bytes = Number(number.replaceAll(',', '')) * { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 }[unit];
     assert.ok(Math.abs(bytes / used - 1) < 0.005, `${text} for ${used}`);
-    assert.match(page.url(), /cols=/);
+    assert.match((await addressOf(page)).href, /cols=/);
 
     // What is saved is what the commands print.
     await page.locator('tr[data-row]').first().click();

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { accessible, browse, file, json, pushed, serve, traceloom } from './browser.mjs';
+import { accessible, addressOf, browse, file, json, pushed, serve, traceloom } from './browser.mjs';
 
 const [shop, vector] = process.argv.slice(2);
 const cells = (page, rows) => page.$$eval(rows, (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent.trim())));
@@ -64,7 +64,7 @@ await serve(async ({ cdt, origin, data }) => {
     }
     await page.keyboard.press('Enter');
     await page.getByRole('complementary', { name: 'The capture' }).waitFor();
-    assert.equal(new URL(page.url()).pathname, `/captures/${all[1].id}`);
+    assert.equal((await addressOf(page)).pathname, `/captures/${all[1].id}`);
     await page.keyboard.press('Escape');
     await page.getByRole('complementary', { name: 'The capture' }).waitFor({ state: 'detached' });
 

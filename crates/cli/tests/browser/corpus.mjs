@@ -1,6 +1,6 @@
 // Pages of captures say what the program prints, value by value, after the clicks of whoever looks at them.
 import assert from 'node:assert/strict';
-import { accessible, browse, file, json, traceloom } from './browser.mjs';
+import { accessible, addressOf, browse, file, json, traceloom } from './browser.mjs';
 
 /** Rows that are compared of each table; the page shows so many at once. */
 const ROWS = 500;
@@ -93,7 +93,7 @@ await browse(async (page, open) => {
       await page.selectOption('.flame .dimension', dimension);
       await page.focus('.flame .strip');
       for (const key of ['ArrowRight', 'ArrowRight', 'Shift+ArrowRight']) await page.keyboard.press(key);
-      const [from, to] = new URLSearchParams(new URL(page.url()).hash.slice(1)).get('w').split('_');
+      const [from, to] = new URLSearchParams((await addressOf(page)).hash.slice(1)).get('w').split('_');
       const inRange = json('top', '--json', '--wide', '--dimension', dimension, '--since', from, '--until', to, capture);
       const table = tableOf(inRange, values, value);
       await page.click('.flame .view-table');

@@ -1,7 +1,7 @@
 // The flame graph's page shows what `top` and `tree` print, by mouse, by keyboard and from a link.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { accessible, browse, file, json, traceloom } from './browser.mjs';
+import { accessible, addressOf, browse, file, json, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 traceloom('flame', shop, '-o', file('flame.html'));
@@ -114,13 +114,13 @@ await browse(async (page, open) => {
   const heading = await page.textContent('.sandwich h2');
   assert.ok(heading.includes(`${total_of} · `) && heading.endsWith(`self ${self_of}, ${busiest.count} calls`), heading);
   // The menu hides a function: its time is its callers', and Back takes that back.
-  const before = page.url();
+  const before = (await addressOf(page)).href;
   await page.focus('.view');
   for (const key of ['ArrowDown', 'ArrowDown', 'ArrowDown', '.']) await page.keyboard.press(key);
   await accessible(page, 'menu');
   await page.click('.menu button:has-text("Hide")');
   assert.match(await page.textContent('.cuts'), /^hidden: .+ Percentages are of all: /);
-  assert.notEqual(page.url(), before);
+  assert.notEqual((await addressOf(page)).href, before);
   await page.keyboard.press('u');
   assert.equal(await page.isHidden('.cuts'), true);
 });
@@ -179,7 +179,7 @@ await browse(async (page, open) => {
     chart = await box();
   }
   assert.ok(found.size > 0);
-  assert.equal(new URLSearchParams(new URL(page.url()).hash.slice(1)).get('v'), 'stacks');
+  assert.equal(new URLSearchParams((await addressOf(page)).hash.slice(1)).get('v'), 'stacks');
   // `z` turns the strip's times, in the words of a chosen range as well.
   await page.focus('.strip');
   await page.keyboard.press('ArrowRight');
@@ -237,7 +237,7 @@ await browse(async (page, open) => {
   await page.keyboard.press('Enter');
   await page.keyboard.press('x');
   await page.fill('.search', 'Statement');
-  const told = await page.textContent('.told'), where = await page.textContent('.path'), link = new URL(page.url());
+  const told = await page.textContent('.told'), where = await page.textContent('.path'), link = await addressOf(page);
   await page.goto('about:blank');
   await open('flame.html', link.hash);
   assert.equal(await page.textContent('.path'), where);
@@ -260,7 +260,7 @@ await browse(async (page, open) => {
   await page.keyboard.press('Escape');
   await page.click('.view-graph');
   for (const key of ['ArrowDown', 'ArrowDown', 'ArrowDown', 'ArrowDown', 'Enter']) await page.keyboard.press(key);
-  const { hash } = new URL(page.url()), told = await page.textContent('.told');
+  const { hash } = await addressOf(page), told = await page.textContent('.told');
   assert.ok(told.startsWith(hostile[3]), told);
   await page.goto('about:blank');
   await open('hostile.html', hash);

@@ -1,7 +1,7 @@
 // Memory and locks: rows are those of `objects` and `monitors`, in the order that a head says, with what each row opens to.
 import assert from 'node:assert/strict';
 import { dirname, join } from 'node:path';
-import { accessible, browse, json, nanoseconds, pushed, serve } from './browser.mjs';
+import { accessible, addressOf, browse, json, nanoseconds, pushed, serve } from './browser.mjs';
 
 const [recording] = process.argv.slice(2);
 const rows = (page) => page.$$eval('tbody tr[tabindex]', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
@@ -34,7 +34,7 @@ await serve(async ({ origin, data }) => {
       await page.getByRole('button', { name: 'allocated' }).click();
       const most = heap.classes.reduce((a, b) => (b.allocated.count > a.allocated.count ? b : a));
       await page.waitForFunction((name) => document.querySelector('tbody tr[tabindex] td:last-child').textContent === name, most.class);
-      assert.equal(new URL(page.url()).searchParams.get('sort'), '-allocated');
+      assert.equal((await addressOf(page)).searchParams.get('sort'), '-allocated');
       await page.goBack();
       await page.waitForFunction((name) => document.querySelector('tbody tr[tabindex] td:last-child').textContent === name, byBytes[0].class);
 

@@ -1,7 +1,7 @@
 // Pictures and pages of differences say of captures what `tree` and `diff` print, before and after clicks.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { browse, file, json, traceloom } from './browser.mjs';
+import { addressOf, browse, file, json, traceloom } from './browser.mjs';
 
 const captures = process.argv.slice(2);
 const titleOf = new Map(JSON.parse(readFileSync(new URL('../../../../ui/examples/kinds.json', import.meta.url))));
@@ -67,7 +67,7 @@ await browse(async (page, open) => {
       await page.click('#kinds > g:nth-child(2)');
       const all = await page.$$eval('#frames > g[data-k]', (groups) => groups.map((group) => group.dataset.k));
       assert.deepEqual(await other(), all.filter((kind) => kind !== pressed));
-      assert.ok(page.url().includes(`k=${pressed}`));
+      assert.ok((await addressOf(page)).href.includes(`k=${pressed}`));
       const [drawn, dimmed] = await page.evaluate(() => [':not(.other)', '.other'].map((of) => getComputedStyle(document.querySelector(`#frames > g[data-k]${of} rect`) ?? document.body).opacity));
       assert.deepEqual([drawn, dimmed], ['1', '0.35']);
       await page.keyboard.press('2');

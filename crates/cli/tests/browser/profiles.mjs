@@ -1,10 +1,10 @@
 // Profiles: what is chosen, alone and in comparison, is what `top` and `diff` print of the same captures.
 import assert from 'node:assert/strict';
-import { accessible, browse, comparedRows, json, nanoseconds, serve, traceloom, visit } from './browser.mjs';
+import { accessible, addressOf, browse, comparedRows, json, nanoseconds, serve, traceloom, visit } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 const near = (text, value) => assert.ok(value === 0 ? /^0( ns)?$/.test(text) : Math.abs(nanoseconds(text) / value - 1) < 0.005, `${text} for ${value}`);
-const query = (page) => new URL(page.url()).searchParams;
+const query = async (page) => (await addressOf(page)).searchParams;
 /** The functions that a graph's part lists: name, self, total, calls. */
 async function functions(page) {
   await page.locator('.flame .view-table').click();
@@ -85,7 +85,8 @@ await serve(async ({ cdt, origin, data }) => {
     await page.getByRole('button', { name: 'Compare', exact: true }).click();
     await page.locator('.fetched[aria-busy=false] .flame .recordings').waitFor();
     await accessible(page, 'Comparison');
-    const bounds = Object.fromEntries(['from', 'to', 'base_from', 'base_to'].map((name) => [name, query(page).get(name)]));
+    const sought = await query(page);
+    const bounds = Object.fromEntries(['from', 'to', 'base_from', 'base_to'].map((name) => [name, sought.get(name)]));
     assert.equal(bounds.base_to, bounds.from);
     const flags = [`--since=${bounds.from}`, `--until=${bounds.to}`, `--base-since=${bounds.base_from}`, `--base-until=${bounds.base_to}`];
     const [diff] = json('diff', '--json', '--wide', chosen, chosen, ...flags);
@@ -98,7 +99,7 @@ await serve(async ({ cdt, origin, data }) => {
       near(row[2], before.self);
       near(row[3], after.self);
     }
-    const comparison = page.url();
+    const comparison = (await addressOf(page)).href;
     await page.getByRole('link', { name: 'Before alone' }).click();
     await page.locator('.fetched[aria-busy=false] .flame .recordings').waitFor({ state: 'hidden' });
     await equal(page, json('top', '--json', chosen, `--since=${bounds.base_from}`, `--until=${bounds.base_to}`)[0]);
@@ -114,7 +115,7 @@ await serve(async ({ cdt, origin, data }) => {
     await page.getByText('Nothing to compare with yet.').waitFor();
     await page.getByRole('combobox', { name: 'Capture' }).selectOption('1-2');
     await page.locator('.fetched[aria-busy=false] .flame .recordings').waitFor();
-    assert.equal(query(page).get('base'), '1-2');
+    assert.equal((await query(page)).get('base'), '1-2');
     const [before, after] = ['1-2', '1-3'].map((id) => `${data}#${id}`);
     const [uploads] = json('diff', '--json', '--wide', before, after);
     const own = (await comparedRows(page)).map(({ name, before, after }) => [name, before, after]);
@@ -124,13 +125,13 @@ await serve(async ({ cdt, origin, data }) => {
       near(was, row.before.self);
       near(is, row.after.self);
     }
-    const sides = page.url();
+    const sides = (await addressOf(page)).href;
     for (const [name, side, id] of [['Before alone', before, '1-2'], ['After alone', after, '1-3']]) {
       await page.goto(sides);
       await page.getByRole('link', { name }).click();
       await page.locator('.fetched[aria-busy=false] .flame .recordings').waitFor({ state: 'hidden' });
       await equal(page, json('top', '--json', side)[0]);
-      assert.deepEqual([query(page).get('capture'), query(page).get('base')], [id, null]);
+      assert.deepEqual([(await query(page)).get('capture'), (await query(page)).get('base')], [id, null]);
     }
 
     // What takes long says what is read, and can be left: the question is taken back.

@@ -1,7 +1,7 @@
 // The report shows what the other views print, whatever the names, on the screen and on paper.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { accessible, browse, file, json, traceloom } from './browser.mjs';
+import { accessible, addressOf, browse, file, json, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 traceloom('report', shop, '-o', file('report.html'), '-n', '0');
@@ -83,7 +83,7 @@ await browse(async (page, open) => {
   // The contents lead to a section and leave the address to the graphs.
   await page.click('.contents a[href="#errors"]');
   assert.equal(await page.evaluate(() => document.activeElement.id), 'errors');
-  assert.equal(new URLSearchParams(new URL(page.url()).hash.slice(1)).get('flame-0.v'), 'table');
+  assert.equal(new URLSearchParams((await addressOf(page)).hash.slice(1)).get('flame-0.v'), 'table');
   // Calls that are closed are closed on paper, too.
   const paper = await page.pdf({ format: 'A4' });
   assert.ok(paper.length > 20_000);

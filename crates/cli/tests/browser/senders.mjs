@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { browse, comparedRows, file, json, same, sameFunctions, serve } from './browser.mjs';
+import { addressOf, browse, comparedRows, file, json, same, sameFunctions, serve } from './browser.mjs';
 
 const [senders] = process.argv.slice(2);
 
@@ -95,7 +95,7 @@ await serve(async ({ origin, data }) => {
     await drawn.waitFor();
     await page.getByRole('button', { name: 'Compare', exact: true }).click();
     await page.waitForURL(/base_version=1\.0&version=1\.1/);
-    assert.equal(new URL(page.url()).searchParams.get('value'), 'wall-time');
+    assert.equal((await addressOf(page)).searchParams.get('value'), 'wall-time');
     const rows = await comparedRows(page);
     const [diff] = json('diff', '--json', '--wide', '--value=wall-time', before, after);
     const by = new Map(diff.functions.map((row) => [row.function, row]));

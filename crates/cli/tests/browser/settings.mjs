@@ -1,7 +1,7 @@
 // Who may look: login, tokens and settings; and what every page has: the palette, keys, theme, zone, back and forward.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { accessible, browse, file, json, serve, traceloom } from './browser.mjs';
+import { accessible, addressOf, browse, file, json, serve, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 const status = async (origin, token) => (await fetch(`${origin}/api/v1/captures`, { headers: token ? { authorization: `Bearer ${token}` } : {} })).status;
@@ -125,7 +125,7 @@ await serve(async ({ cdt, origin, data }) => {
     const [{ functions: [{ function: busiest }] }] = json('top', data, '--json', '-n=1');
     await go(busiest.slice(-12), busiest);
     await page.waitForURL((url) => url.pathname === '/profiles' && url.searchParams.get('svc') === 'shop');
-    assert.equal(new URLSearchParams(new URL(page.url()).hash.slice(1)).get('s'), busiest);
+    assert.equal(new URLSearchParams((await addressOf(page)).hash.slice(1)).get('s'), busiest);
     await page.locator('.fetched[aria-busy=false]').waitFor();
     assert.equal(await page.locator('.fetched input[type=search], .fetched .field input').first().inputValue(), busiest);
     await page.goBack();

@@ -1,7 +1,7 @@
 // The timeline's page says what `timeline --json` says, and does what its keys promise.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { accessible, browse, file, json, traceloom } from './browser.mjs';
+import { accessible, addressOf, browse, file, json, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 traceloom('timeline', shop, '-o', file('shop.html'));
@@ -60,7 +60,7 @@ await browse(async (page, open) => {
   await page.mouse.move(at(0.6), middle);
   await page.mouse.up();
   await page.waitForFunction(() => +/[#&]v=-?\d+_(\d+)/.exec(location.hash)?.[1] < 1e10);
-  const [from, span] = /v=(-?\d+)_(\d+)/.exec(page.url()).slice(1).map(Number);
+  const [from, span] = /v=(-?\d+)_(\d+)/.exec((await addressOf(page)).href).slice(1).map(Number);
   assert.ok(Math.abs(from / span - 2) < 0.05, `${from} and ${span}: the stretch begins at twice its length`);
   await page.keyboard.press('0');
 
@@ -99,7 +99,7 @@ await browse(async (page, open) => {
   assert.equal(await text(page, 'details'), last);
   await page.keyboard.press('p');
   await page.waitForFunction(() => /(^|&)p=t\d+/.test(location.hash) && /[#&]v=-?\d+_/.test(location.hash));
-  const link = page.url().split('#')[1];
+  const link = (await addressOf(page)).href.split('#')[1];
   await page.goto('about:blank');
   await open('shop.html', `#${link}`);
   assert.equal(await text(page, 'matched'), `${matches} matches`);

@@ -1,7 +1,7 @@
 // Versions of a service in comparison: what is offered is what senders said, and every number is one of `diff` and `top`.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { accessible, browse, comparedRows, file, json, number, sameFunctions, serve, traceloom } from './browser.mjs';
+import { accessible, addressOf, browse, comparedRows, file, json, number, sameFunctions, serve, traceloom } from './browser.mjs';
 
 /** Own time of functions of each version, in the order in which they came. */
 const VERSIONS = [
@@ -9,7 +9,7 @@ const VERSIONS = [
   ['1.10.0', 'main;db 6000000\nmain;render 5000000\n'],
   ['1.10.1', 'main;db 1000000\nmain;render 5000000\nmain;cache 250000\n'],
 ];
-const query = (page) => new URL(page.url()).searchParams;
+const query = async (page) => (await addressOf(page)).searchParams;
 
 /** The rows of a comparison are those of `diff`. */
 async function differs(page, before, after) {
@@ -56,20 +56,20 @@ await serve(async ({ origin, data }) => {
     await differs(page, first, third);
 
     // The address alone brings it back, and either side stands alone by a press.
-    const address = page.url();
+    const address = (await addressOf(page)).href;
     await page.goto('about:blank');
     await page.goto(address);
     await differs(page, first, third);
     await page.getByRole('link', { name: 'Before alone' }).click();
     await alone(page, first);
-    assert.deepEqual([query(page).get('version'), query(page).get('base_version')], ['1.9.0', null]);
+    assert.deepEqual([(await query(page)).get('version'), (await query(page)).get('base_version')], ['1.9.0', null]);
     await page.goto(address);
     await page.getByRole('link', { name: 'After alone' }).click();
     await alone(page, third);
-    assert.equal(query(page).get('version'), '1.10.1');
+    assert.equal((await query(page)).get('version'), '1.10.1');
     // What is chosen stands in the bar, goes on to other pages, and is taken away by a press.
     await page.getByRole('button', { name: 'version 1.10.1' }).click();
     await alone(page, data);
-    assert.equal(query(page).get('version'), null);
+    assert.equal((await query(page)).get('version'), null);
   }, { origin, viewport: { width: 1440, height: 900 } });
 });
