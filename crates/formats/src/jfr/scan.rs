@@ -203,7 +203,7 @@ impl<'a> Scan<'a> {
             return self.varint_at_end(rest);
         };
         let word = u64::from_le_bytes(eight);
-        let stops = !word & 0x8080_8080_8080_8080;
+        let stops = !word & HIGHEST;
         if stops == 0 {
             let ninth = *rest.get(8)?;
             self.at += 9;
@@ -222,7 +222,7 @@ impl<'a> Scan<'a> {
         };
         let before = u32::try_from(8 - rest.len().min(8)).unwrap_or(0) * 8;
         let word = u64::from_le_bytes(last).checked_shr(before).unwrap_or(0);
-        let stops = !word & 0x8080_8080_8080_8080;
+        let stops = !word & HIGHEST;
         let width = (stops.trailing_zeros() as usize >> 3) + 1;
         if width > rest.len() {
             return None;
@@ -243,7 +243,7 @@ impl<'a> Scan<'a> {
             };
             // Every stop bit is the end of an integer that begins in this word; what begins after the
             // last one is looked at from its own first byte, because a ninth byte has no stop bit.
-            let mut stops = !u64::from_le_bytes(eight) & 0x8080_8080_8080_8080;
+            let mut stops = !u64::from_le_bytes(eight) & HIGHEST;
             let found = u64::from(stops.count_ones());
             if found == 0 {
                 self.take(9)?;
@@ -319,6 +319,9 @@ impl<'a> Scan<'a> {
     }
 }
 
+/// The highest bit of each byte: integers go on behind bytes that have it.
+const HIGHEST: u64 = 0x8080_8080_8080_8080;
+
 /// Reads a compressed integer with seven bytes or more behind its first; returns it, and where it ends.
 #[inline(always)]
 pub(super) fn varint_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
@@ -327,9 +330,9 @@ pub(super) fn varint_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
         return Some((word & 0x7f, at + 1));
     }
     if word & 0x8000 == 0 {
-        return Some((word & 0x7f | word >> 1 & 0x3f80, at + 2));
+        return Some((two_groups(word), at + 2));
     }
-    let stops = !word & 0x8080_8080_8080_8080;
+    let stops = !word & HIGHEST;
     if stops == 0 {
         let ninth = *bytes.get(at + 8)?;
         return Some((squeeze(word) | u64::from(ninth) << 56, at + 9));
@@ -344,7 +347,7 @@ pub(super) fn varint_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
 pub(super) fn after_varints(bytes: &[u8], mut at: usize, count: u32) -> Option<usize> {
     for _ in 0..count {
         let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
-        let stops = !word & 0x8080_8080_8080_8080;
+        let stops = !word & HIGHEST;
         at += match stops {
             0 => 9,
             _ => (stops.trailing_zeros() as usize >> 3) + 1,
@@ -353,20 +356,64 @@ pub(super) fn after_varints(bytes: &[u8], mut at: usize, count: u32) -> Option<u
     Some(at)
 }
 
-/// Reads the size of an event at `at`: most writers leave four bytes for it, which it does not need. Returns it and where
-/// it ends, as [`varint_at`] does.
+/// Reads a compressed integer of at most eight bytes, with seven or more behind its first, and leaves its groups of seven bits
+/// in bytes of their own: such integers are ordered, and the same, as their values are. Returns it, and where it ends.
 #[inline(always)]
-pub(super) fn size_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
+pub(super) fn groups_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
-    if word & 0xffff_8080 == 0x0080_8080 {
-        return Some((word & 0x7f | word >> 1 & 0x3f80, at + 4));
-    }
-    varint_at(bytes, at)
+    let ends = !word & HIGHEST;
+    let length = ends.trailing_zeros() / 8 + 1;
+    Some((word & groups_of(length)?, at + length as usize))
+}
+
+/// Returns the bits of the groups of an integer of so many bytes, if it has no more than eight.
+#[inline(always)]
+pub(super) fn groups_of(length: u32) -> Option<u64> {
+    let others = 64_u32.checked_sub(8 * length)?;
+    Some(!HIGHEST & u64::MAX.checked_shr(others)?)
+}
+
+/// Reads the size and the type of an event at `at`, compressed integers with seven bytes or more behind the first of each;
+/// returns them, and where its fields begin. Most writers leave four bytes for a size, which it does not need.
+#[inline(always)]
+pub(super) fn head_at(bytes: &[u8], at: usize) -> Option<(u64, u64, usize)> {
+    let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
+    let (size, from) = match word & 0xffff_8080 == 0x0080_8080 {
+        true => {
+            let size = two_groups(word);
+            let behind = word >> 32;
+            if behind & 0x80 == 0 {
+                return Some((size, behind & 0x7f, at + 5));
+            }
+            if behind & 0x8000 == 0 {
+                return Some((size, two_groups(behind), at + 6));
+            }
+            (size, at + 4)
+        }
+        false => varint_at(bytes, at)?,
+    };
+    let (type_id, body) = varint_at(bytes, from)?;
+    Some((size, type_id, body))
+}
+
+/// Returns the integer of the first two groups of seven bits.
+#[inline(always)]
+fn two_groups(word: u64) -> u64 {
+    word & 0x7f | word >> 1 & 0x3f80
+}
+
+/// Returns a bit for each of eight bytes that ends an integer, the lowest for the first.
+#[inline(always)]
+pub(super) fn ends_in(bytes: [u8; 8]) -> u32 {
+    // Brings the lowest bits of the bytes together in the highest byte.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let ends = (!u64::from_le_bytes(bytes) & HIGHEST) >> 7;
+    u32::from(ends.wrapping_mul(GATHER).to_be_bytes()[0])
 }
 
 /// Squeezes eight groups of seven bits together.
 #[inline]
-fn squeeze(word: u64) -> u64 {
+pub(super) fn squeeze(word: u64) -> u64 {
     let word = word & 0x7f7f_7f7f_7f7f_7f7f;
     let word = (word & 0x7f00_7f00_7f00_7f00) >> 1 | (word & 0x007f_007f_007f_007f);
     let word = (word & 0x3fff_0000_3fff_0000) >> 2 | (word & 0x0000_3fff_0000_3fff);

@@ -6,7 +6,7 @@ use traceloom_model::{Limit, Limits};
 use super::header::{HEADER, Header};
 use super::metadata::MetadataEvent;
 use super::pool::Checkpoint;
-use super::scan::{Bad, Scan, size_at, varint_at};
+use super::scan::{Bad, Scan, head_at};
 use super::schema::TypeSchemas;
 use super::value::{DecodedValue, DecodingRules, SkippedValues};
 
@@ -33,10 +33,7 @@ pub(super) struct EventHead {
 /// Reads an event's size and type; none when they do not fit the chunk.
 #[inline(always)]
 pub(super) fn head(chunk: &[u8], at: usize, compressed: bool) -> Option<EventHead> {
-    if compressed
-        && let Some((size, from)) = size_at(chunk, at)
-        && let Some((type_id, body)) = varint_at(chunk, from)
-    {
+    if compressed && let Some((size, type_id, body)) = head_at(chunk, at) {
         return event_head(chunk, at, body, size, type_id);
     }
     let mut scan = Scan::new(chunk, compressed);
@@ -86,18 +83,26 @@ pub(super) struct Outline {
 
 impl Outline {
     /// Walks over `chunk` by sizes alone; notes the places of metadata, checkpoints and of the types
-    /// that `early` says yes to.
+    /// that `early` says yes to, which is asked about each type that is met.
     pub(super) fn of(chunk: &[u8], compressed: bool, mut early: impl FnMut(u64) -> bool) -> Self {
         let mut outline = Self {
             reached: HEADER,
             ..Self::default()
         };
+        // Of the events of a type that are one behind the other, the first is asked about.
+        let mut asked = (METADATA, false);
         while let Some(head) = head(chunk, outline.reached, compressed) {
             match head.type_id {
                 METADATA => outline.metadata.push(head.at),
                 CHECKPOINT => outline.checkpoints.push(head.at),
-                id if early(id) => outline.early.push(head.at),
-                _ => {}
+                id => {
+                    if asked.0 != id {
+                        asked = (id, early(id));
+                    }
+                    if asked.1 {
+                        outline.early.push(head.at);
+                    }
+                }
             }
             outline.reached = head.end;
         }

@@ -1,6 +1,7 @@
 //! Samples of a chunk that are alike, differing in time and amount alone: added up, not taken apart.
 
 use super::super::header::ChunkClock;
+use super::super::scan::squeeze;
 use super::super::schema::FieldSchema;
 use super::super::walk::EventHead;
 use super::amounts::AmountFields;
@@ -33,6 +34,8 @@ struct QuickType {
     fields: QuickFields,
     rule: Rule,
     amounts: AmountFields,
+    /// Each sample counts once and is what its amount says.
+    is_as_said: bool,
     kinds: KindTable,
 }
 
@@ -49,8 +52,8 @@ struct Kind {
     at: KindPlace,
     values: [i64; 2],
     n_samples: u64,
-    /// When the first and the last began, in ticks.
-    ticks: (i64, i64),
+    /// When the first and the last began, in ticks, as they are read.
+    ticks: (u64, u64),
 }
 
 impl AlikeSamples {
@@ -66,6 +69,7 @@ impl AlikeSamples {
         };
         *reading = match QuickFields::of(plan, fields) {
             Some(fields) => TypeReading::Quick(Box::new(QuickType {
+                is_as_said: plan.amounts.is_as_said(rule) && fields.has_amount(),
                 fields,
                 rule,
                 amounts: plan.amounts,
@@ -88,17 +92,23 @@ impl AlikeSamples {
         let Some(TypeReading::Quick(of)) = self.types.get_mut(type_index) else {
             return false;
         };
-        let (fields, read) = (&of.fields, &mut self.read);
+        let (fields, read) = (&mut of.fields, &mut self.read);
         if !fields.read(chunk, head, read) {
             return false;
         }
         let Some(kind) = of.kinds.find(fields.key(read)) else {
             return false;
         };
-        let said = (fields.amount(read), fields.size(read));
-        let nanoseconds = |meaning, value| clock.nanoseconds(meaning, value);
-        let amount = of.amounts.of_values(of.rule, said.0, said.1, nanoseconds);
-        let [count, amount] = amount.values(kind.at.interval);
+        let [count, amount] = match of.is_as_said {
+            true => [1, read.amount().max(0)],
+            false => {
+                let said = (fields.amount(read), fields.size(read));
+                let nanoseconds = |meaning, value| clock.nanoseconds(meaning, value);
+                let amounts = &of.amounts;
+                let amount = amounts.of_values(of.rule, said.0, said.1, nanoseconds);
+                amount.values(kind.at.interval)
+            }
+        };
         // Who counts the samples that have a value counts none of these.
         if amount == 0 {
             return false;
@@ -116,7 +126,7 @@ impl AlikeSamples {
 
     /// Returns true if events like this one can be added up.
     pub(super) fn can_add(&mut self, chunk: &[u8], head: &EventHead, type_index: usize) -> bool {
-        match self.types.get(type_index) {
+        match self.types.get_mut(type_index) {
             Some(TypeReading::Quick(of)) => of.fields.read(chunk, head, &mut self.read),
             _ => false,
         }
@@ -139,7 +149,8 @@ impl AlikeSamples {
         for reading in &mut self.types {
             if let TypeReading::Quick(of) = reading {
                 for kind in of.kinds.rows.drain(..) {
-                    let times = (clock.time(kind.ticks.0), clock.time(kind.ticks.1));
+                    let time = |ticks| clock.time(squeeze(ticks).cast_signed());
+                    let times = (time(kind.ticks.0), time(kind.ticks.1));
                     profiles.add_up(kind.at.place, kind.values, kind.n_samples, times);
                 }
                 of.kinds = KindTable::default();
@@ -183,7 +194,7 @@ impl KindTable {
     }
 
     /// Adds a kind; where all slots for it are taken it is not found again.
-    fn insert(&mut self, key: &[u64], at: KindPlace, start: i64) {
+    fn insert(&mut self, key: &[u64], at: KindPlace, start: u64) {
         if self.rows.len() * 2 >= self.slots.len() {
             self.slots = vec![0; (self.slots.len() * 2).max(256)];
             for row in 0..self.rows.len() {

@@ -63,6 +63,12 @@ impl AmountFields {
         }
     }
 
+    /// Returns true if a sample of a rule counts once and is what its amount says.
+    pub(super) fn is_as_said(&self, rule: Rule) -> bool {
+        let is_amount = matches!(rule, Rule::Amount(subject, _) if subject != Subject::Exceptions);
+        is_amount && !self.is_length
+    }
+
     /// Returns how much an event is by its decoded fields.
     pub(super) fn of(
         &self,

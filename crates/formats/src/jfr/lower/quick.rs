@@ -1,6 +1,6 @@
 //! Samples that are only added up: of their events no more is read than tells them apart.
 
-use super::super::scan::{after_varints, varint_at};
+use super::super::scan::{after_varints, ends_in, groups_at, groups_of, squeeze};
 use super::super::schema::{FieldEncoding, FieldSchema};
 use super::super::value::DecodedValue;
 use super::super::walk::EventHead;
@@ -11,14 +11,22 @@ use super::profiles::Rule;
 /// Fields that may tell samples of a type apart.
 const KEYS: usize = 6;
 
-/// What is read of an event; of what its type does not have, what another type left.
+/// What is read of an event; of what its type does not have, what another type left. Integers are in [groups](groups_at).
 #[derive(Debug, Default)]
 pub(super) struct QuickSample {
-    pub(super) start: i64,
+    pub(super) start: u64,
     key: [u64; KEYS],
-    amount: i64,
+    amount: u64,
     weight: f32,
-    size: i64,
+    size: u64,
+}
+
+impl QuickSample {
+    /// Returns the amount, where it is an integer.
+    #[inline]
+    pub(super) fn amount(&self) -> i64 {
+        squeeze(self.amount).cast_signed()
+    }
 }
 
 /// How events of a type are read.
@@ -26,6 +34,7 @@ pub(super) struct QuickSample {
 pub(super) struct QuickFields {
     steps: Vec<QuickStep>,
     n_keys: usize,
+    layouts: Layouts,
     /// Which fields there are of those that say how much a sample is.
     has: AmountParts,
 }
@@ -79,13 +88,79 @@ impl QuickFields {
             weight: steps.contains(&QuickStep::Weight),
             size: steps.contains(&QuickStep::Size),
         };
-        fits.then_some(Self { steps, n_keys, has })
+        fits.then_some(Self {
+            steps,
+            n_keys,
+            layouts: Layouts::default(),
+            has,
+        })
     }
 
     /// Reads the fields of the event at `head`; returns false unless they end where it does and more of the chunk follows.
     #[inline(always)]
-    pub(super) fn read(&self, chunk: &[u8], head: &EventHead, into: &mut QuickSample) -> bool {
-        self.end(chunk, head.body, into) == Some(head.end)
+    pub(super) fn read(&mut self, chunk: &[u8], head: &EventHead, into: &mut QuickSample) -> bool {
+        let Some(fields) = ShortFields::of(chunk, head) else {
+            return self.end(chunk, head.body, into) == Some(head.end);
+        };
+        if let Some(layout) = self.layouts.get(fields.ends) {
+            return self.read_as(layout, fields.bytes, into).is_some();
+        }
+        let is_read = self.end(chunk, head.body, into) == Some(head.end);
+        if is_read && let Some(layout) = self.layout(fields.ends) {
+            self.layouts.keep(layout);
+        }
+        is_read
+    }
+
+    #[inline(always)]
+    fn read_as(
+        &self,
+        layout: &Layout,
+        fields: &[u8; SHORT + 8],
+        into: &mut QuickSample,
+    ) -> Option<()> {
+        into.start = layout.start.read(fields)?;
+        for key in 0..self.n_keys {
+            *into.key.get_mut(key)? = layout.keys.get(key)?.read(fields)?;
+        }
+        into.amount = layout.amount.read(fields)?;
+        if self.has.size {
+            into.size = layout.size.read(fields)?;
+        }
+        Some(())
+    }
+
+    /// Returns where the fields are if integers end at these bytes; none where fields are of other kinds, or too long.
+    #[cold]
+    fn layout(&self, ends: u32) -> Option<Layout> {
+        let mut layout = Layout {
+            ends,
+            ..Layout::default()
+        };
+        let (mut at, mut left) = (0, ends);
+        let mut next = || {
+            let length = left.trailing_zeros() + 1;
+            let groups = groups_of(length)?;
+            let place = Place { at, groups };
+            at += length as usize;
+            left >>= length;
+            Some(place)
+        };
+        for &step in &self.steps {
+            match step {
+                QuickStep::Integers(count) => {
+                    for _ in 0..count {
+                        next()?;
+                    }
+                }
+                QuickStep::Start => layout.start = next()?,
+                QuickStep::Key(key) => *layout.keys.get_mut(key)? = next()?,
+                QuickStep::Amount => layout.amount = next()?,
+                QuickStep::Size => layout.size = next()?,
+                QuickStep::Bytes(_) | QuickStep::KeyByte(_) | QuickStep::Weight => return None,
+            }
+        }
+        Some(layout)
     }
 
     #[inline(always)]
@@ -94,28 +169,19 @@ impl QuickFields {
             match step {
                 QuickStep::Integers(count) => at = after_varints(chunk, at, count)?,
                 QuickStep::Bytes(count) => at += count,
-                QuickStep::Start => {
-                    let (start, end) = varint_at(chunk, at)?;
-                    (into.start, at) = (start.cast_signed(), end);
-                }
-                QuickStep::Key(key) => (*into.key.get_mut(key)?, at) = varint_at(chunk, at)?,
+                QuickStep::Start => (into.start, at) = groups_at(chunk, at)?,
+                QuickStep::Key(key) => (*into.key.get_mut(key)?, at) = groups_at(chunk, at)?,
                 QuickStep::KeyByte(key) => {
                     *into.key.get_mut(key)? = u64::from(*chunk.get(at)?);
                     at += 1;
                 }
-                QuickStep::Amount => {
-                    let (amount, end) = varint_at(chunk, at)?;
-                    (into.amount, at) = (amount.cast_signed(), end);
-                }
+                QuickStep::Amount => (into.amount, at) = groups_at(chunk, at)?,
                 QuickStep::Weight => {
                     let bytes = *chunk.get(at..)?.first_chunk()?;
                     into.weight = f32::from_be_bytes(bytes);
                     at += bytes.len();
                 }
-                QuickStep::Size => {
-                    let (size, end) = varint_at(chunk, at)?;
-                    (into.size, at) = (size.cast_signed(), end);
-                }
+                QuickStep::Size => (into.size, at) = groups_at(chunk, at)?,
             }
         }
         Some(at)
@@ -127,11 +193,16 @@ impl QuickFields {
         read.key.get(..self.n_keys).unwrap_or(&read.key)
     }
 
+    /// Returns true if samples have an amount, which is an integer.
+    pub(super) fn has_amount(&self) -> bool {
+        self.has.amount
+    }
+
     /// Returns the amount of the sample.
     #[inline]
     pub(super) fn amount(&self, read: &QuickSample) -> Option<DecodedValue<'static>> {
         if self.has.amount {
-            return Some(DecodedValue::Int(read.amount));
+            return Some(DecodedValue::Int(read.amount()));
         }
         self.has.weight.then_some(DecodedValue::Float(read.weight))
     }
@@ -139,7 +210,93 @@ impl QuickFields {
     /// Returns the size of one of the things that it stands for.
     #[inline]
     pub(super) fn size(&self, read: &QuickSample) -> Option<i64> {
-        self.has.size.then_some(read.size)
+        self.has.size.then(|| squeeze(read.size).cast_signed())
+    }
+}
+
+/// Bytes of fields that are looked at together.
+const SHORT: usize = 24;
+
+/// The fields of a short event.
+struct ShortFields<'c> {
+    /// Their bytes, and what follows.
+    bytes: &'c [u8; SHORT + 8],
+    /// A bit for each byte that ends an integer, and one behind the last byte.
+    ends: u32,
+}
+
+impl<'c> ShortFields<'c> {
+    #[inline(always)]
+    fn of(chunk: &'c [u8], head: &EventHead) -> Option<Self> {
+        let length = head.end - head.body;
+        let bytes: &[u8; SHORT + 8] = chunk.get(head.body..)?.first_chunk()?;
+        let ([first, second, third, _], _) = bytes.as_chunks() else {
+            return None;
+        };
+        if length > SHORT {
+            return None;
+        }
+        let mut ends = ends_in(*first) | ends_in(*second) << 8;
+        if length > 16 {
+            ends |= ends_in(*third) << 16;
+        }
+        let behind = 1 << length;
+        Some(Self {
+            bytes,
+            ends: ends & (behind - 1) | behind,
+        })
+    }
+}
+
+/// An integer of at most eight bytes: where it begins, and which bits of the word there are its groups.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    at: usize,
+    groups: u64,
+}
+
+impl Place {
+    #[inline(always)]
+    fn read(&self, fields: &[u8; SHORT + 8]) -> Option<u64> {
+        let word = u64::from_le_bytes(*fields.get(self.at..)?.first_chunk()?);
+        Some(word & self.groups)
+    }
+}
+
+/// Where the fields are in events whose integers end at the same bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Layout {
+    ends: u32,
+    start: Place,
+    keys: [Place; KEYS],
+    amount: Place,
+    size: Place,
+}
+
+/// The layouts that were met last: integers of one field are mostly of one length or of two.
+#[derive(Debug, Default)]
+struct Layouts(Vec<Layout>);
+
+impl Layouts {
+    const SLOTS: usize = 64;
+
+    #[inline(always)]
+    fn get(&self, ends: u32) -> Option<&Layout> {
+        let found = self.0.get(Self::slot(ends))?;
+        (found.ends == ends).then_some(found)
+    }
+
+    #[cold]
+    fn keep(&mut self, layout: Layout) {
+        self.0.resize(Self::SLOTS, Layout::default());
+        if let Some(slot) = self.0.get_mut(Self::slot(layout.ends)) {
+            *slot = layout;
+        }
+    }
+
+    #[inline(always)]
+    fn slot(ends: u32) -> usize {
+        (ends.wrapping_mul(0x9e37_79b1) >> 26) as usize
     }
 }
 
@@ -180,4 +337,72 @@ fn step(
         Double => QuickStep::Bytes(8),
         FieldEncoding::Str | FieldEncoding::Struct(_) | FieldEncoding::Unknown => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::QuickStep::{Amount, Bytes, Integers, Key, KeyByte, Size, Start};
+    use super::*;
+    use traceloom_samples::Random;
+
+    /// Bytes of up to eight integers of all lengths; most are short.
+    fn integers(random: &mut Random) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for _ in 0..=random.below(7) {
+            let most = if random.per_mille(100) { 9 } else { 3 };
+            for _ in 0..random.skewed(most) {
+                bytes.push(0x80 | random.bits().to_le_bytes()[0]);
+            }
+            bytes.push(0x7f & random.bits().to_le_bytes()[0]);
+        }
+        bytes
+    }
+
+    /// What the layout of an event before finds is what is found one by one.
+    #[test]
+    fn layouts_read_what_steps_read() {
+        let mut random = Random::new(7);
+        for steps in [
+            vec![Start, Integers(1), Key(0), Key(1), Amount],
+            vec![Key(0), Start, Integers(2), Key(1), Amount, Size],
+            vec![Start, Key(0), KeyByte(1), Bytes(1), Amount],
+        ] {
+            let has = AmountParts {
+                amount: true,
+                weight: false,
+                size: steps.contains(&Size),
+            };
+            let mut quick = QuickFields {
+                steps,
+                n_keys: 2,
+                layouts: Layouts::default(),
+                has,
+            };
+            let mut n_by_layout = 0;
+            for _ in 0..20_000 {
+                let mut chunk = vec![0xff; 3];
+                chunk.extend(integers(&mut random));
+                let end = chunk.len() + usize::from(random.per_mille(200));
+                let head = EventHead {
+                    at: 0,
+                    body: 3,
+                    end,
+                    type_id: 7,
+                };
+                chunk.extend([0x81; SHORT + 8]);
+                let layout = ShortFields::of(&chunk, &head);
+                let layout = layout.and_then(|fields| quick.layouts.get(fields.ends));
+                n_by_layout += u32::from(layout.is_some());
+                let (mut read, mut wanted) = (QuickSample::default(), QuickSample::default());
+                let is_whole = quick.end(&chunk, head.body, &mut wanted) == Some(head.end);
+                assert_eq!(quick.read(&chunk, &head, &mut read), is_whole);
+                if is_whole {
+                    let all = |read: &QuickSample| (read.start, read.key, read.amount, read.size);
+                    assert_eq!(all(&read), all(&wanted));
+                }
+            }
+            let is_integers = !quick.steps.contains(&KeyByte(1));
+            assert_eq!(n_by_layout > 100, is_integers, "{n_by_layout}");
+        }
+    }
 }

@@ -39,8 +39,8 @@ pub(super) fn sound_schema(
     Ok(chunk.and_then(|chunk| find_schema(chunk, header, limits)))
 }
 
-/// Walks over the events of the chunk that the pull is at, by their sizes, and shows `met` their type ids. Returns the bytes of
-/// the last window that are of the chunk; none where sizes do not lead to its end.
+/// Walks over the events of the chunk that the pull is at, by their sizes, and shows `met` each type id that is not that of the
+/// event before. Returns the bytes of the last window that are of the chunk; none where sizes do not lead to its end.
 ///
 /// # Errors
 /// What the pull fails with.
@@ -50,12 +50,15 @@ pub(super) fn walk_sizes(
     mut met: impl FnMut(u64),
 ) -> Result<Option<usize>, Error> {
     let (mut left, mut consumed, mut at, mut need) = (header.chunk_size, 0, HEADER, HEADER);
+    let mut last = None;
     loop {
         let window = pull.pull(consumed, need)?;
         let end = window.bytes.len().min(in_memory(left));
         let bytes = subslice(window.bytes, 0..end);
         while let Some(head) = head(bytes, at, header.compressed()) {
-            met(head.type_id);
+            if last.replace(head.type_id) != Some(head.type_id) {
+                met(head.type_id);
+            }
             at = head.end;
         }
         if at as u64 == left {
