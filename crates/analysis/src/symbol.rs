@@ -182,22 +182,24 @@ impl KeyMap {
     /// Of keys without a number.
     pub const UNSET: u32 = u32::MAX;
 
-    /// Returns the number of `key`, which was inserted before.
-    #[inline]
+    /// Returns the number of `key`, if it was inserted before.
+    #[inline(always)]
     pub fn get(&self, key: u32) -> u32 {
-        let column = if key & FRAME == 0 {
-            &self.functions
-        } else {
-            &self.frames
-        };
+        // No other key is as small as the functions are many.
+        match self.functions.get(key as usize) {
+            Some(&number) => number,
+            None => self.of_no_function(key).unwrap_or(Self::UNSET),
+        }
+    }
+
+    #[inline(never)]
+    fn of_no_function(&self, key: u32) -> Option<u32> {
         match key {
-            NO_FUNCTION => self.others[0].unwrap_or(Self::UNSET),
-            NO_STACK => self.others[1].unwrap_or(Self::UNSET),
-            TRACK_GROUP.. => self.groups.get(&key).copied().unwrap_or(Self::UNSET),
-            _ => column
-                .get((key & !FRAME) as usize)
-                .copied()
-                .unwrap_or(Self::UNSET),
+            NO_FUNCTION => self.others[0],
+            NO_STACK => self.others[1],
+            TRACK_GROUP.. => self.groups.get(&key).copied(),
+            FRAME.. => self.frames.get((key & !FRAME) as usize).copied(),
+            _ => None,
         }
     }
 
