@@ -336,6 +336,12 @@ function Tab(props: {
   }
 }
 
+/** Moves the tabs until the chosen one is in their middle: a narrow window shows two or three of them. */
+function bringIn(tab: HTMLElement | null): void {
+  const list = tab?.parentElement;
+  if (tab && list) list.scrollLeft = tab.offsetLeft - list.offsetLeft - (list.clientWidth - tab.offsetWidth) / 2;
+}
+
 /** The page. */
 export function CallPage({ address }: { address: Address }): JSX.Element {
   const place = placeOfPage(address);
@@ -424,6 +430,7 @@ export function CallPage({ address }: { address: Address }): JSX.Element {
                     aria-selected={view === name}
                     aria-controls="tab"
                     tabIndex={view === name ? 0 : -1}
+                    ref={view === name ? bringIn : null}
                     onClick={() => go(address.here({ view: name === "tree" ? "" : name }))}
                   >
                     {say(text)} {number !== undefined && <small>{grouped(number)}</small>}

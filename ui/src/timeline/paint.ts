@@ -443,7 +443,9 @@ export class TimelinePainter {
       const x = left + this.px(mark.x);
       context.fillStyle = plain.line;
       context.fillRect(x, head - this.px(8), 1, this.px(8));
-      this.pen.write(this.words.clock(mark.at, step), false, x + this.px(3), head - this.px(13), plain["ink-3"]);
+      const clock = this.words.clock(mark.at, step);
+      if (x + this.px(3) + this.pen.width(clock, false) <= this.wide)
+        this.pen.write(clock, false, x + this.px(3), head - this.px(13), plain["ink-3"]);
     }
     context.fillStyle = plain.paper;
     context.fillRect(0, 0, left, head);

@@ -285,6 +285,7 @@ pub(super) fn calls(out: &mut String, report: &Report<'_>) {
         let start = (report.when)(call.start);
         let own = [
             ("began", start.as_str()),
+            ("thread", call.thread.as_str()),
             ("method", call.method.as_str()),
             (
                 "show it with",
@@ -295,7 +296,8 @@ pub(super) fn calls(out: &mut String, report: &Report<'_>) {
             .details
             .iter()
             .map(|(name, text)| (name.as_str(), text.as_str()));
-        for (name, text) in own.into_iter().chain(others) {
+        let own = own.into_iter().filter(|(_, text)| !text.is_empty());
+        for (name, text) in own.chain(others) {
             let (name, text) = (escaped(name), escaped(text));
             let _ = match text.contains('\n') {
                 true => write!(inside, "<dt>{name}</dt><dd><pre>{text}</pre></dd>"),

@@ -312,5 +312,11 @@ await serve(async ({ cdt, origin, data }) => {
     const { width } = await page.evaluate(() => ({ width: document.documentElement.scrollWidth }));
     assert.equal(width, 390);
     await accessible(page, 'A call on a phone');
+    // The tab that an address asks for is in sight.
+    await page.goto(page_of(most, '?view=trace'));
+    const tab = page.getByRole('tab', { name: 'Trace', selected: true });
+    await tab.waitFor();
+    const { x, width: wide } = await tab.boundingBox();
+    assert.ok(x >= 0 && x + wide <= 390, `at ${x}`);
   }, { origin, viewport: { width: 390, height: 844 }, hasTouch: true });
 });
