@@ -266,6 +266,7 @@ await serve(async ({ cdt, origin, data }) => {
     // An exception with what caused it.
     await page.goto(page_of(failed, '?view=exceptions'));
     const thrown = detail(failed).spans.flatMap(({ attributes }) => attributes).find(({ name }) => name === 'exception').value;
+    await page.locator('.thrown b').first().waitFor();
     const shown = await page.locator('.thrown b').allTextContents();
     assert.deepEqual(shown, [/^[\w.]+/, /(?<=Caused by: )[\w.]+/].map((name) => name.exec(thrown)[0]));
     assert.ok((await page.locator('.thrown').nth(1).textContent()).startsWith('caused by'));
