@@ -356,8 +356,8 @@ pub(super) fn after_varints(bytes: &[u8], mut at: usize, count: u32) -> Option<u
     Some(at)
 }
 
-/// Reads a compressed integer of at most eight bytes, with seven or more behind its first, and leaves its groups of seven bits
-/// in bytes of their own: such integers are ordered, and the same, as their values are. Returns it, and where it ends.
+/// Reads a compressed integer of at most eight bytes, with seven or more behind its first, but leaves each group of seven bits
+/// in a byte of its own, which keeps the order of values; [`squeeze`] makes the value. Returns the groups, and where they end.
 #[inline(always)]
 pub(super) fn groups_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
