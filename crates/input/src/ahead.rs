@@ -3,12 +3,12 @@
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use traceloom_formats::{Error, Lower, LowerOptions, Part, PlainRuns, Pull, Scout, Source};
+use traceloom_formats::{Error, Lower, LowerOptions, Part, Pull, Scout, Scouted, Source};
 use traceloom_model::{Flow, Sink};
 
 use crate::Document;
 
-/// Windows that the scout may be ahead: it waits then.
+/// Stretches that the scout may be ahead: it waits then.
 const AHEAD: usize = 16;
 
 /// Lowers a document while `scout` reads ahead of the lowering.
@@ -18,32 +18,33 @@ pub(crate) fn lower_scouted(
     options: &LowerOptions,
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
+    let asks = sink.asks();
     std::thread::scope(|scope| {
         let (say, hear) = sync_channel(AHEAD);
         scope.spawn(move || {
-            let mut tell = |runs| match say.send(runs) {
+            let mut tell = |found| match say.send(found) {
                 Ok(()) => Flow::Continue(()),
                 // Nobody listens any more.
                 Err(_) => Flow::Break(()),
             };
             // What it cannot read the lowering tells of.
-            let _ = scout(document, &options.limits, &mut tell);
+            let _ = scout(document, &options.limits, asks, &mut tell);
         });
-        let source = Scouted {
+        let source = ScoutedDocument {
             document,
-            heard: Mutex::new(Some(hear)),
+            heard: Mutex::new(hear),
         };
         lower(&source, options, sink)
     })
 }
 
 /// A document of which more is known.
-struct Scouted<'d> {
+struct ScoutedDocument<'d> {
     document: &'d Document<'d>,
-    heard: Mutex<Option<Receiver<PlainRuns>>>,
+    heard: Mutex<Receiver<Scouted>>,
 }
 
-impl Source for Scouted<'_> {
+impl Source for ScoutedDocument<'_> {
     fn parts(&self) -> &[Part] {
         self.document.parts()
     }
@@ -56,9 +57,8 @@ impl Source for Scouted<'_> {
         self.document.open(part, offset)
     }
 
-    fn ahead(&self) -> Option<Box<dyn Iterator<Item = PlainRuns> + '_>> {
-        let heard = self.heard.lock().ok()?.take()?;
-        Some(Box::new(heard.into_iter()))
+    fn heard(&self) -> Option<Scouted> {
+        self.heard.lock().ok()?.recv().ok()
     }
 }
 
@@ -103,47 +103,103 @@ mod tests {
         }
     }
 
-    /// What a sink of calls is told.
-    #[derive(Default)]
-    struct Told(Vec<String>);
+    /// What a sink is told.
+    struct Told {
+        asks: Asks,
+        batches: Vec<String>,
+    }
 
     impl Stage for Told {
         fn asks(&self) -> Asks {
-            Asks {
-                wants: Wants::Calls,
-                ..Asks::default()
-            }
+            self.asks
         }
 
         fn pass(&mut self, batch: Batch) -> Flow {
-            self.0.push(format!("{batch:?}"));
+            self.batches.push(format!("{batch:?}"));
             Flow::Continue(())
         }
     }
 
+    /// Lowers the document of an input that has a scout, with and without it.
+    fn both_ways(path: &Path, asks: Asks) -> [Vec<String>; 2] {
+        let input = Input::open(path, &OpenOptions::default()).unwrap();
+        let document = input
+            .documents()
+            .find(|document| document.format().is_some_and(|it| it.scout.is_some()));
+        let document = document.unwrap();
+        let format = document.format().unwrap();
+        let (scout, lower) = (format.scout.unwrap(), format.lower.unwrap());
+        let options = LowerOptions::default();
+        [false, true].map(|is_scouted| {
+            let mut told = Told {
+                asks,
+                batches: Vec::new(),
+            };
+            match is_scouted {
+                false => lower(&document, &options, &mut told).unwrap(),
+                true => lower_scouted(&document, (scout, lower), &options, &mut told).unwrap(),
+            }
+            told.batches
+        })
+    }
+
     #[test]
-    fn a_scout_changes_nothing_that_is_told() {
+    fn a_scout_changes_nothing_that_is_told_of_a_dump() {
         let folder = tempfile::tempdir().unwrap();
         let mut files = Files(folder.path().to_owned());
         traceloom_samples::cdt::dump(3, 5 << 19, "shop", &mut files).unwrap();
+        let asks = Asks {
+            wants: Wants::Calls,
+            ..Asks::default()
+        };
         for is_damaged in [false, true] {
             if is_damaged {
                 damage(folder.path(), 50_000);
             }
-            let input = Input::open(folder.path().to_str().unwrap(), &OpenOptions::default());
-            let input = input.unwrap();
-            let document = input
-                .documents()
-                .find(|document| document.format().is_some_and(|it| it.scout.is_some()));
-            let document = document.unwrap();
-            let format = document.format().unwrap();
-            let (scout, lower) = (format.scout.unwrap(), format.lower.unwrap());
-            let options = LowerOptions::default();
-            let (mut alone, mut scouted) = (Told::default(), Told::default());
-            lower(&document, &options, &mut alone).unwrap();
-            lower_scouted(&document, (scout, lower), &options, &mut scouted).unwrap();
-            assert!(alone.0.len() > 10);
-            assert!(alone.0 == scouted.0, "damaged: {is_damaged}");
+            let [alone, scouted] = both_ways(folder.path(), asks);
+            assert!(alone.len() > 10);
+            assert!(alone == scouted, "damaged: {is_damaged}");
+        }
+    }
+
+    /// Events in events, where a scout may begin in the middle of one, spaces, and numbers that are not plain.
+    fn nested_events(bytes: usize) -> Vec<u8> {
+        let mut text = b"[".to_vec();
+        for time in 0.. {
+            let list = r#"{"ph":"X","ts":1,"dur":5},{"ph":"B", "ts":2}"#;
+            let event = format!(
+                r#" {{"ph":"i","pid":1,"tid":{},"ts":{time},"args":{{"list":[{list},
+{list}],"is":"a\"b"}} }},
+{{"ph":"X","pid":1,"tid":7,"ts":{time}e0,"dur":3,"name":"n{time}"}},"#,
+                time % 3
+            );
+            text.extend_from_slice(event.as_bytes());
+            if text.len() >= bytes {
+                break;
+            }
+        }
+        text
+    }
+
+    #[test]
+    fn a_scout_changes_nothing_that_is_told_of_a_trace() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        let plain = traceloom_samples::bytes("chrome", 5, 5 << 19);
+        let mut damaged = plain.clone();
+        let places = damaged.iter_mut().skip(90_001).step_by(50_000);
+        places.for_each(|byte| *byte = byte.wrapping_add(77));
+        for text in [plain, damaged, nested_events(5 << 19)] {
+            std::fs::write(&path, &text).unwrap();
+            for notes_only in [false, true] {
+                let asks = Asks {
+                    notes_only,
+                    ..Asks::default()
+                };
+                let [alone, scouted] = both_ways(&path, asks);
+                assert!(notes_only || alone.iter().map(String::len).sum::<usize>() > 100_000);
+                assert!(alone == scouted, "notes only: {notes_only}");
+            }
         }
     }
 }

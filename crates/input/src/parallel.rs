@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use traceloom_formats::{Error, Lower, LowerOptions, Piece, Pieces};
-use traceloom_model::{Asks, Batch, Flow, Join, Sink, Stage, Timestamp, Wants};
+use traceloom_model::{Asks, Batch, Flow, Join, Sink, Stage, Timestamp};
 
 use crate::Document;
 use crate::ahead::lower_scouted;
@@ -109,12 +109,8 @@ fn lower_on(
             return lower_pieces(threads, document, lower, &pieces, options, sink);
         }
     }
-    let asks = sink.asks();
-    // Amounts are known before a scout has gone far.
-    let is_of_calls = asks.wants == Wants::Calls && !asks.amounts_only;
     if let Some(scout) = format.scout
         && threads > 1
-        && is_of_calls
         && options.only.is_none()
     {
         return lower_scouted(document, (scout, lower), options, sink);

@@ -100,9 +100,12 @@ impl EventKey {
 /// Where the members of an event are in its text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct EventPlaces {
-    places: [TokenPlace; EventKey::COUNT],
+    /// Where each begins and ends.
+    places: [(u32, u32); EventKey::COUNT],
     /// A bit for each member that is there.
     found: u32,
+    /// A bit for each of them that has escapes in it.
+    escaped: u32,
 }
 
 impl EventPlaces {
@@ -123,7 +126,7 @@ impl EventPlaces {
     }
 
     pub(super) fn clear(&mut self) {
-        self.found = 0;
+        (self.found, self.escaped) = (0, 0);
     }
 
     /// Takes the place of a member; of several with one key the last counts.
@@ -132,8 +135,10 @@ impl EventPlaces {
         if let Some(key) = EventKey::of(key)
             && let Some(slot) = self.places.get_mut(key as usize)
         {
-            *slot = place;
-            self.found |= 1 << key as u32;
+            *slot = (place.start, place.end);
+            let bit = 1 << key as u32;
+            self.found |= bit;
+            self.escaped = self.escaped & !bit | u32::from(place.is_escaped) << key as u32;
         }
     }
 
@@ -141,6 +146,52 @@ impl EventPlaces {
     fn has(&self, key: EventKey) -> bool {
         self.found & 1 << key as u32 != 0
     }
+
+    /// Returns them in the fewest bytes; none of an event that is large or has many members, as few have.
+    #[inline]
+    pub(super) fn packed(&self) -> Option<PackedPlaces> {
+        let mut packed = PackedPlaces {
+            places: [(0, 0); PACKED],
+            found: self.found,
+            escaped: self.escaped,
+        };
+        let mut slots = packed.places.iter_mut();
+        let mut left = self.found;
+        while left != 0 {
+            let (start, end) = *self.places.get(left.trailing_zeros() as usize)?;
+            *slots.next()? = (u16::try_from(start).ok()?, u16::try_from(end).ok()?);
+            left &= left - 1;
+        }
+        Some(packed)
+    }
+
+    /// Takes the places that were packed.
+    #[inline]
+    pub(super) fn unpack(&mut self, packed: &PackedPlaces) {
+        (self.found, self.escaped) = (packed.found, packed.escaped);
+        let mut left = packed.found;
+        for &(start, end) in &packed.places {
+            if left == 0 {
+                break;
+            }
+            if let Some(slot) = self.places.get_mut(left.trailing_zeros() as usize) {
+                *slot = (u32::from(start), u32::from(end));
+            }
+            left &= left - 1;
+        }
+    }
+}
+
+/// Members that packed places hold.
+const PACKED: usize = 8;
+
+/// Places of members as one thread tells another: every cache line that goes from one to the other is waited for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PackedPlaces {
+    /// In the order of their keys.
+    places: [(u16, u16); PACKED],
+    found: u32,
+    escaped: u32,
 }
 
 /// An event; what is not there is none.
@@ -155,9 +206,19 @@ impl<'d> TraceEvent<'d> {
         Self { text, places }
     }
 
+    /// Returns where its members are.
+    pub(super) fn places(self) -> &'d EventPlaces {
+        self.places
+    }
+
     #[inline]
     pub(super) fn get(self, key: EventKey) -> Option<Token<'d>> {
-        let place = self.places.places.get(key as usize)?;
+        let &(start, end) = self.places.places.get(key as usize)?;
+        let place = TokenPlace {
+            start,
+            end,
+            is_escaped: self.places.escaped & 1 << key as u32 != 0,
+        };
         self.has(key).then(|| place.of(self.text))
     }
 

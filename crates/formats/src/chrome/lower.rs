@@ -12,16 +12,17 @@ use super::arguments::{annotated, may_be_reserved, text};
 use super::by_end::ByEnd;
 use super::event::{EventId, EventKey, TraceEvent};
 use super::points::{Timed, is_event};
+use super::scout::EventsAhead;
 use super::survey::{Sorted, TraceSurvey, survey, thread};
 use super::tracks::TrackLines;
 use super::walk::{TracePart, each};
 use crate::codec::CountedNotes;
-use crate::codec::two_pass;
+use crate::codec::two_pass::{self, Pass};
 use crate::spans::by_line::{ByLine, SliceLine};
 use crate::spans::rows::PendingRows;
 use crate::spans::slices::{Annotated, Flows, OpenSlice, SliceArgs, SliceStep, Slices};
 use crate::text::json::{Document, JsonTexts, Token};
-use crate::{Error, LowerOptions, Pull, Source};
+use crate::{Error, LowerOptions, Source};
 
 /// Lowers every part of a source, each a trace of its own.
 ///
@@ -42,13 +43,13 @@ pub(super) fn lower(
         sink,
         survey,
         begin,
-        |survey, pull, to, sink| rows(&survey, pull, options, to, sink),
+        |survey, pass, to, sink| rows(&survey, pass, options, to, sink),
     )
 }
 
 fn rows(
     survey: &TraceSurvey,
-    pull: &mut dyn Pull,
+    pass: &mut Pass<'_>,
     options: &LowerOptions,
     (tables, tally): (&mut Tables, &mut CountedNotes),
     sink: &mut dyn Sink,
@@ -77,7 +78,8 @@ fn rows(
         objects: HashMap::default(),
         stacks: HashMap::default(),
     };
-    let whole = each(pull, &options.limits, |part| match part {
+    let (pull, known) = EventsAhead::of(pass);
+    let whole = each(pull, &options.limits, known, |part| match part {
         TracePart::Event { event, offset, .. } => {
             lowering.event(event, offset);
             lowering.flush(sink, least)

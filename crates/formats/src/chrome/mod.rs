@@ -45,6 +45,7 @@ mod places;
 mod points;
 mod probe;
 mod read;
+mod scout;
 mod split;
 mod summary;
 mod survey;
@@ -72,6 +73,7 @@ pub const FORMAT: Format = Format {
     lower: Some(lower::lower),
     lowers_notes: true,
     summarise: Some(summary::summarise),
+    scout: Some(scout::scout),
     raise: Some(write::open),
     holds: HOLDS,
     ..Format::BASE

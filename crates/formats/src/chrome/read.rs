@@ -3,6 +3,7 @@
 use traceloom_model::{Flow, Limits};
 
 use super::event::TraceEvent;
+use super::scout::EventsAhead;
 use super::split::TraceSplitter;
 use super::walk::TracePart;
 use crate::text::json::{Document, Kind, Value};
@@ -153,7 +154,9 @@ impl Native for Reader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
         let limits = self.limits;
         self.splitter
-            .walk(chunk, &mut |part| record(&part, &limits, out))
+            .walk(chunk, &mut EventsAhead::nothing(), &mut |part| {
+                record(&part, &limits, out)
+            })
     }
 }
 

@@ -66,9 +66,18 @@ impl TraceSplitter {
             places: EventPlaces::default(),
             plain_end: None,
             limits: *limits,
-            limit: limits.size(Limit::String),
+            // Places in an event have 32 bits.
+            limit: limits.size(Limit::String).min(u32::MAX as usize),
             unterminated: false,
             is_end_told: false,
+        }
+    }
+
+    /// Begins somewhere in the array of events.
+    pub(super) fn among_events(limits: &Limits) -> Self {
+        Self {
+            state: SplitState::Events { bare: false },
+            ..Self::new(limits)
         }
     }
 

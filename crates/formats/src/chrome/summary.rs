@@ -9,6 +9,7 @@ use traceloom_model::{Flow, Limits, Note, Tables};
 
 use super::event::TraceEvent;
 use super::points::is_event;
+use super::scout::EventsAhead;
 use super::survey::TraceSurvey;
 use super::walk::{TracePart, each};
 use crate::{Error, RecordingSummary, Source};
@@ -26,7 +27,9 @@ pub(super) fn summarise(
     }
     let mut sums = TraceSums::default();
     let mut pull = source.open(0, 0)?;
-    let whole = each(pull.as_mut(), limits, |part| sums.add(&part, limits))?;
+    let whole = each(pull.as_mut(), limits, EventsAhead::nothing(), |part| {
+        sums.add(&part, limits)
+    })?;
     Ok((whole && sums.is_sound()).then(|| sums.finish()))
 }
 

@@ -8,9 +8,11 @@ use traceloom_model::{Clock, Flow, Limit, Limits, Note, Tables};
 use super::by_thread::ByThread;
 use super::event::{EventKey, TraceEvent};
 use super::facts::WrittenTrackFacts;
+use super::scout::EventsAhead;
 use super::walk::{TracePart, each};
+use crate::Error;
+use crate::codec::two_pass::Pass;
 use crate::text::json::{Document, Token, Value};
-use crate::{Error, Pull};
 
 /// Process and thread as the trace writes them.
 pub(super) type Thread = (Box<[u8]>, Box<[u8]>);
@@ -67,12 +69,13 @@ pub(super) struct TraceSurvey {
 
 /// Reads all events; none when the taker of notes broke.
 pub(super) fn survey(
-    pull: &mut dyn Pull,
+    pass: &mut Pass<'_>,
     limits: &Limits,
     note: &mut dyn FnMut(Note) -> Flow,
 ) -> Result<Option<TraceSurvey>, Error> {
     let mut survey = TraceSurvey::default();
-    let whole = each(pull, limits, |part| {
+    let (pull, known) = EventsAhead::of(pass);
+    let whole = each(pull, limits, known, |part| {
         part.each_note(note)?;
         match part {
             TracePart::Event { event, .. } => survey.event(event, limits),

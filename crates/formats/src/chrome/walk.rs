@@ -4,6 +4,7 @@ use traceloom_model::bounds::subslice;
 use traceloom_model::{Flow, Limits, Note};
 
 use super::event::TraceEvent;
+use super::scout::EventsAhead;
 use super::split::{TracePiece, TraceSplitter};
 use crate::codec::each_window;
 use crate::text::json::{Defect, Document};
@@ -85,10 +86,11 @@ fn note_defects(defects: &[Defect], from: u64, note: &mut dyn FnMut(Note) -> Flo
 }
 
 impl TraceSplitter {
-    /// Shows every part in a chunk until `see` breaks.
+    /// Shows every part in a chunk until `see` breaks; an event that is known need not be looked through.
     pub(super) fn walk(
         &mut self,
         chunk: Chunk<'_>,
+        known: &mut EventsAhead<'_>,
         see: &mut impl FnMut(TracePart<'_>) -> Flow,
     ) -> Step {
         let limits = self.limits;
@@ -108,6 +110,22 @@ impl TraceSplitter {
             }
             let window = subslice(chunk.bytes, at..);
             let offset = chunk.offset + at as u64;
+            if self.is_between_events()
+                && window.first() == Some(&b'{')
+                && let Some((bytes, event)) = known.event(window, offset)
+            {
+                let part = TracePart::Event {
+                    offset,
+                    bytes,
+                    event,
+                    defects: &[],
+                };
+                if see(part).is_break() {
+                    return Step::Stop;
+                }
+                at += bytes.len();
+                continue;
+            }
             let of = |len: usize| window.get(..len).unwrap_or(window);
             let (len, flow) = match self.next(window, chunk.eof) {
                 TracePiece::Need(need) => return Step::More { consumed: at, need },
@@ -167,12 +185,14 @@ impl TraceSplitter {
     }
 }
 
-/// Shows every part of a trace until `see` breaks; returns false when it did.
+/// Shows every part of a trace until `see` breaks, and takes events from a scout as far as `known` has them; returns false when
+/// it did.
 pub(super) fn each(
     pull: &mut dyn Pull,
     limits: &Limits,
+    mut known: EventsAhead<'_>,
     mut see: impl FnMut(TracePart<'_>) -> Flow,
 ) -> Result<bool, Error> {
     let mut splitter = TraceSplitter::new(limits);
-    each_window(pull, 1, |chunk| splitter.walk(chunk, &mut see))
+    each_window(pull, 1, |chunk| splitter.walk(chunk, &mut known, &mut see))
 }

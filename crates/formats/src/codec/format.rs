@@ -5,10 +5,10 @@ use std::fmt;
 use std::ops::Range;
 
 use traceloom_model::{
-    Capabilities, Clock, Definitions, Flow, Limits, Note, ProfileId, Sink, Timestamp,
+    Asks, Capabilities, Clock, Definitions, Flow, Limits, Note, ProfileId, Sink, Timestamp,
 };
 
-use crate::{Confidence, Error, Fork, Output, Part, PlainRuns, Probe, Pull, Source, Target};
+use crate::{Confidence, Error, Fork, Output, Part, Probe, Pull, Scouted, Source, Target};
 
 /// One format: a row of [`crate::FORMATS`].
 pub struct Format {
@@ -38,7 +38,7 @@ pub struct Format {
     pub split: Option<Split>,
     /// Sums a recording up in one pass, for `info`.
     pub summarise: Option<Summarise>,
-    /// Reads ahead of a lowering of calls alone, on a thread of its own.
+    /// Reads ahead of a lowering, on a thread of its own.
     pub scout: Option<Scout>,
     /// Writes the model.
     pub raise: Option<Raise>,
@@ -119,9 +119,12 @@ pub type Split = fn(&dyn Source, part: usize, &Limits) -> Result<Option<Pieces>,
 /// What it says is what reading every record and lowering them says.
 pub type Summarise = fn(&dyn Source, &Limits) -> Result<Option<RecordingSummary>, Error>;
 
-/// Adds up the plain steps of a source ahead of a lowering of its calls alone, which takes them from [`crate::Source::ahead`];
-/// says nothing of what it cannot read.
-pub type Scout = fn(&dyn Source, &Limits, &mut dyn FnMut(PlainRuns) -> Flow) -> Result<(), Error>;
+/// Reads a source ahead of its lowering, and says what the lowering then takes from [`crate::Source::heard`] in place of finding
+/// it itself.
+///
+/// Says nothing of what it cannot read, and nothing at all where reading ahead does not pay.
+pub type Scout =
+    fn(&dyn Source, &Limits, Asks, &mut dyn FnMut(Scouted) -> Flow) -> Result<(), Error>;
 
 /// Builds a target that writes this format.
 pub type Raise =

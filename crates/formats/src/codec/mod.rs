@@ -1,5 +1,6 @@
 //! What every codec is made of: the row of the registry, records and their readers, parts, outputs, errors, notes.
 
+mod ahead;
 mod by_id;
 mod control;
 mod counted_notes;
@@ -11,7 +12,6 @@ mod native;
 mod note;
 pub(crate) mod one_way;
 mod output;
-mod plain_steps;
 mod probe;
 pub mod protocol;
 mod record;
@@ -21,6 +21,8 @@ pub(crate) mod two_pass;
 mod whole_input;
 mod whole_recording;
 
+pub use ahead::Scouted;
+pub(crate) use ahead::{Ahead, Stretch};
 pub(crate) use by_id::ById;
 pub(crate) use counted_notes::CountedNotes;
 pub use description::DescriptionError;
@@ -34,7 +36,6 @@ pub use native::{Change, NativeConvert};
 pub use note::{damage, info, warn};
 pub(crate) use output::{Buffered, left_out_of};
 pub use output::{LeftOut, Output, RowTarget, Target};
-pub use plain_steps::{PlainRuns, PlainSteps};
 pub use probe::{Confidence, Probe};
 pub use record::{
     Chunk, Field, Fork, Opaque, Reader, Record, RecordSink, Records, Step, read_chunked, read_slice,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use traceloom_model::bounds::{in_memory, subslice};
 
-use crate::{Chunk, Error, Format, PlainRuns, Reader, RecordSink, Step};
+use crate::{Chunk, Error, Format, Reader, RecordSink, Scouted, Step};
 
 /// One part of an input.
 #[derive(Clone, Debug)]
@@ -46,8 +46,8 @@ pub trait Source {
     /// such part.
     fn open(&self, part: usize, offset: u64) -> Result<Box<dyn Pull + '_>, Error>;
 
-    /// Returns what a [`crate::Scout`] finds while the source is lowered, where one is at work: to the first who asks.
-    fn ahead(&self) -> Option<Box<dyn Iterator<Item = PlainRuns> + '_>> {
+    /// Returns what a [`crate::Scout`] says next of the source, once it says it; none where no scout is at work any more.
+    fn heard(&self) -> Option<Scouted> {
         None
     }
 }

@@ -41,9 +41,9 @@ pub fn lower(
         source,
         &options.limits,
         sink,
-        survey,
+        |pass, limits, note| survey(pass.pull.as_mut(), limits, note),
         begin,
-        |segments, pull, to, sink| rows(segments, pull, options, to, sink),
+        |segments, pass, to, sink| rows(segments, pass.pull.as_mut(), options, to, sink),
     )
 }
 

@@ -43,9 +43,9 @@ pub fn lower(
         source,
         &options.limits,
         sink,
-        survey,
+        |pass, limits, note| survey(pass.pull.as_mut(), limits, note),
         begin,
-        |survey, pull, to, sink| rows(survey, pull, options, to, sink),
+        |survey, pass, to, sink| rows(survey, pass.pull.as_mut(), options, to, sink),
     )
 }
 

@@ -6,7 +6,7 @@
 
 use foldhash::{HashMap, HashMapExt};
 use traceloom_model::bounds::{saturated_u32, subslice};
-use traceloom_model::{Flow, Limit, Limits, Note};
+use traceloom_model::{Asks, Flow, Limit, Limits, Note, Wants};
 
 use super::parts::Parts;
 use super::walk::{BlockProgress, Walk};
@@ -18,12 +18,28 @@ use crate::cdt::trace::blocks::{
     BlockReader, Resume, TimedEvent, TraceUnit, TraceVisitor, UnreadableBytes,
 };
 use crate::cdt::trace::{Block, TagValue, TraceAction};
-use crate::codec::each_window;
+use crate::codec::{Stretch, each_window};
 use crate::wire::units::Stream;
 use crate::wire::{Cursor, Utf16};
-use crate::{
-    Error, ErrorKind, Opaque, PlainRuns, PlainSteps, Record, RecordSink, Source, Step, drive,
-};
+use crate::{Error, ErrorKind, Opaque, Record, RecordSink, Scouted, Source, Step, drive};
+
+/// Neighbouring steps inside a call, and tags that say nothing about it, added up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct PlainSteps {
+    /// The bytes that they take.
+    len: usize,
+    /// Steps and tags.
+    events: u32,
+    enters: u32,
+    /// Methods that are open before them and behind them.
+    depth_before: u32,
+    depth: u32,
+    /// Times of the event before them and of the last of them.
+    elapsed_before: i32,
+    elapsed: i32,
+    /// The latest time of a step, if there is any.
+    latest: Option<i32>,
+}
 
 /// What ends a run of plain steps.
 #[derive(Clone, Copy)]
@@ -86,7 +102,6 @@ impl PlainRules {
         }
         let steps = events - tags;
         PlainSteps {
-            offset: 0,
             len: at,
             events,
             // As many more as the depth has grown.
@@ -127,7 +142,9 @@ impl Walk<'_, '_, '_> {
             let before = (steps.depth_before, steps.elapsed_before);
             before == (depth, elapsed) && steps.events <= most && steps.len <= bytes.len()
         });
-        let steps = found.unwrap_or_else(|| self.plain.add_up(bytes, depth, elapsed, most));
+        let steps = found
+            .copied()
+            .unwrap_or_else(|| self.plain.add_up(bytes, depth, elapsed, most));
         cursor.seek(cursor.position() + steps.len);
         root.enters = root.enters.saturating_add(steps.enters);
         thread.depth = steps.depth;
@@ -140,51 +157,17 @@ impl Walk<'_, '_, '_> {
     }
 }
 
-/// What a scout found, as the walk comes to it.
-#[derive(Default)]
-pub(super) struct Ahead<'s> {
-    found: Option<Box<dyn Iterator<Item = PlainRuns> + 's>>,
-    runs: PlainRuns,
-    next: usize,
-}
-
-impl<'s> Ahead<'s> {
-    pub(super) fn of(source: &'s dyn Source) -> Self {
-        Self {
-            found: source.ahead(),
-            ..Self::default()
-        }
-    }
-
-    /// Returns the run at an offset, which is behind those that were asked for before.
-    fn at(&mut self, file: u32, offset: u64) -> Option<PlainSteps> {
-        let found = self.found.as_mut()?;
-        while (self.runs.file, self.runs.until) <= (file, offset) {
-            let Some(runs) = found.next() else {
-                self.found = None;
-                return None;
-            };
-            (self.runs, self.next) = (runs, 0);
-        }
-        if self.runs.file != file {
-            return None;
-        }
-        loop {
-            let run = self.runs.runs.get(self.next)?;
-            if run.offset >= offset {
-                return (run.offset == offset).then_some(*run);
-            }
-            self.next += 1;
-        }
-    }
-}
-
 /// Adds up plain steps of all trace files ahead of a lowering that wants calls alone.
 pub(in crate::cdt) fn scout(
     source: &dyn Source,
     limits: &Limits,
-    tell: &mut dyn FnMut(PlainRuns) -> Flow,
+    asks: Asks,
+    tell: &mut dyn FnMut(Scouted) -> Flow,
 ) -> Result<(), Error> {
+    // Amounts are known before a scout has gone far.
+    if asks.wants != Wants::Calls || asks.amounts_only {
+        return Ok(());
+    }
     let parts = Parts::of(source);
     let sizes = parts
         .trace
@@ -211,8 +194,9 @@ pub(in crate::cdt) fn scout(
     for (&file, &part) in &parts.trace {
         let mut reader = BlockReader::new(scout.rules.string_limit);
         let mut tell = |until: u64, scout: &mut Scout| {
-            let runs = std::mem::take(&mut scout.runs);
-            tell(PlainRuns { file, until, runs })
+            let found = std::mem::take(&mut scout.runs);
+            let pass = file;
+            tell(Stretch { pass, until, found }.say())
         };
         let mut pull = source.open(part, 0)?;
         let is_read = each_window(pull.as_mut(), 1, |window| {
@@ -262,7 +246,7 @@ struct Scout {
     most_threads: usize,
     thread: i64,
     depth: u32,
-    runs: Vec<PlainSteps>,
+    runs: Vec<(u64, PlainSteps)>,
 }
 
 impl TraceVisitor for Scout {
@@ -290,10 +274,7 @@ impl TraceVisitor for Scout {
             .rules
             .add_up(cursor.rest(), self.depth, *elapsed, u32::MAX);
         if steps.events >= LEAST_EVENTS {
-            self.runs.push(PlainSteps {
-                offset: cursor.offset(),
-                ..steps
-            });
+            self.runs.push((cursor.offset(), steps));
         }
         cursor.seek(cursor.position() + steps.len);
         self.depth = steps.depth;

@@ -9,7 +9,7 @@ use traceloom_model::{
 
 use super::calls::CounterTypes;
 use super::output::{Broken, Output};
-use super::plain::{Ahead, PlainRules};
+use super::plain::{PlainRules, PlainSteps};
 use super::rows::{CallPosition, TreeRows};
 use super::values::Values;
 use super::words::Dictionary;
@@ -18,6 +18,7 @@ use crate::cdt::trace::blocks::{
     BlockReader, Resume, TimedEvent, TraceUnit, TraceVisitor, UnreadableBytes,
 };
 use crate::cdt::trace::{Block, TraceAction};
+use crate::codec::Ahead;
 use crate::codec::each_window;
 use crate::wire::units::tail;
 use crate::wire::{Cursor, Utf16};
@@ -170,7 +171,7 @@ pub(super) struct Walk<'a, 's, 'k> {
     pub(super) string_limit: usize,
     pub(super) most_frames: u32,
     pub(super) plain: PlainRules,
-    pub(super) ahead: Ahead<'s>,
+    pub(super) ahead: Ahead<'s, PlainSteps>,
     pub(super) file: u32,
     pub(super) part: u32,
     pub(super) start: i64,
@@ -235,7 +236,7 @@ pub(super) fn walk<'a, 's, 'k>(
     Walk {
         checks_values: out.sink.asks().checks_values && depth != Depth::Spans,
         plain: PlainRules::new(words, limits),
-        ahead: Ahead::default(),
+        ahead: Ahead::nothing(),
         out,
         words,
         values,

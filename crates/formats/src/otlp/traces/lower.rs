@@ -36,11 +36,14 @@ pub(in crate::otlp) fn lower(
         };
         (Order::None, clock)
     };
-    let rows = |surveyed,
-                pull: &mut dyn Pull,
-                to: (&mut Tables, &mut CountedNotes),
-                sink: &mut dyn Sink| { rows(surveyed, pull, options, to, sink) };
-    two_pass::lower(source, &options.limits, sink, survey, begin, rows)
+    two_pass::lower(
+        source,
+        &options.limits,
+        sink,
+        |pass, limits, note| survey(pass.pull.as_mut(), limits, note),
+        begin,
+        |surveyed, pass, to, sink| rows(surveyed, pass.pull.as_mut(), options, to, sink),
+    )
 }
 
 fn rows(

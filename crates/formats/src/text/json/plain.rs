@@ -1,6 +1,6 @@
 //! Objects with nothing unusual in them, looked through in one pass and without a table of their values.
 
-use traceloom_model::bounds::subslice;
+use traceloom_model::bounds::{length_u32, subslice};
 
 use super::token::Token;
 use super::value::Kind;
@@ -8,16 +8,16 @@ use super::value::Kind;
 /// Where a value is in a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct TokenPlace {
-    pub(super) start: usize,
-    pub(super) end: usize,
-    pub(super) is_escaped: bool,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    pub(crate) is_escaped: bool,
 }
 
 impl TokenPlace {
     /// Returns the value of the text that has this place in it.
     #[inline]
     pub(crate) fn of<'d>(&self, text: &'d [u8]) -> Token<'d> {
-        let raw = subslice(text, self.start..self.end);
+        let raw = subslice(text, self.start as usize..self.end as usize);
         // The first byte of a value says what it is.
         let kind = match raw.first() {
             Some(b'"') => Kind::String,
@@ -40,7 +40,7 @@ const DEEPEST: usize = 64;
 ///
 /// Returns where the object ends, none where anything in it is unusual: escapes in a key, exponents, more than `deepest`
 /// containers inside one another, damage. [`Document::parse`](super::Document::parse) is for that, and what was shown up to
-/// there counts for nothing.
+/// there counts for nothing. A text has less than 4 GiB.
 pub(crate) fn plain_object(
     text: &[u8],
     deepest: usize,
@@ -58,7 +58,7 @@ pub(crate) fn plain_object(
         let (key, value) = plain_key(text, at)?;
         let place = plain_value(text, value, deepest)?;
         see(key, place);
-        at = place.end;
+        at = place.end as usize;
         match text.get(at)? {
             b',' => at = after_space(text, at + 1),
             b'}' => return Some(at + 1),
@@ -145,8 +145,8 @@ fn plain_value(text: &[u8], start: usize, deepest: usize) -> Option<TokenPlace> 
         _ => start + plain_number(subslice(text, start..))?,
     };
     Some(TokenPlace {
-        start,
-        end,
+        start: length_u32(start),
+        end: length_u32(end),
         is_escaped,
     })
 }

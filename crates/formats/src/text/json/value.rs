@@ -139,8 +139,8 @@ impl<'d> Value<'d> {
     #[inline]
     pub(crate) fn place(self) -> TokenPlace {
         TokenPlace {
-            start: self.start(),
-            end: self.end(),
+            start: self.node.start,
+            end: self.node.end,
             is_escaped: self.node.is_escaped,
         }
     }
