@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Asks, BATCH_ROWS, Flow, Function, FunctionId, Level, Limit, Limits, LinkBatch, Order, Sink,
-    StackId, StringId, Tables, Timestamp, Wants,
+    Flow, Function, FunctionId, Level, Limit, Limits, LinkBatch, Order, Sink, StackId, StringId,
+    Tables, Timestamp,
 };
 
 use super::arguments::{annotated, may_be_reserved, text};
@@ -21,6 +21,7 @@ use crate::codec::two_pass::{self, Pass};
 use crate::spans::by_line::{ByLine, SliceLine};
 use crate::spans::rows::PendingRows;
 use crate::spans::slices::{Annotated, Flows, OpenSlice, SliceArgs, SliceStep, Slices};
+use crate::spans::wanted::Wanted;
 use crate::text::json::{Document, JsonTexts, Token};
 use crate::{Error, LowerOptions, Source};
 
@@ -90,35 +91,6 @@ fn rows(
         return Ok(Flow::Break(()));
     }
     Ok(lowering.finish(sink, least))
-}
-
-/// What of a trace its sink has a use for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
-    /// Rows at all, and what they are named.
-    rows: bool,
-    /// What spans have besides a function and times: a sink of steps has no use for it, and a span that is pushed in their
-    /// place none of it.
-    details: bool,
-    /// Events and points of counters.
-    events: bool,
-}
-
-impl Wanted {
-    fn of(asks: Asks) -> Self {
-        let rows = !asks.notes_only;
-        Self {
-            rows,
-            details: rows && asks.wants != Wants::Steps { calls: false },
-            events: rows && asks.events,
-        }
-    }
-
-    /// Returns how many rows are worth a push: few are still in the processor's cache when they are folded, of many there
-    /// are fewer batches to write.
-    const fn least_rows(self) -> usize {
-        if self.details { BATCH_ROWS } else { 4096 }
-    }
 }
 
 /// Lanes of a thread looked at for a place; what fits on none overlaps on the last one.

@@ -8,6 +8,9 @@ use super::packet::{Packet, TrackEvent, TrackEventType};
 impl Lowering<'_> {
     /// Counter values, of an event that is one and beside others.
     pub(super) fn counts(&mut self, packet: &Packet<'_>, event: &TrackEvent<'_>, time: Timestamp) {
+        if !self.wanted.events {
+            return;
+        }
         if event.r#type == TrackEventType::Counter {
             let uuid = self.sequences.track(packet, event);
             if let Some(value) = event.integer {
@@ -17,26 +20,26 @@ impl Lowering<'_> {
                 self.count(packet, uuid, time, value);
             }
         }
-        if event.extra_values.is_empty() && event.extra_doubles.is_empty() {
+        let (integers, tracks) = event.extra_values();
+        let (fractions, fraction_tracks) = event.extra_doubles();
+        if integers.is_empty() && fractions.is_empty() {
             return;
         }
         let sequence = self.sequences.of(packet);
-        let default = |own: &[u64], of: fn(&super::timing::Sequence) -> &Vec<u64>| {
+        let default = |own: Vec<u64>, of: fn(&super::timing::Sequence) -> &Vec<u64>| {
             if own.is_empty() {
                 sequence.map(of).cloned().unwrap_or_default()
             } else {
-                own.to_vec()
+                own
             }
         };
-        let tracks = default(&event.extra_tracks, |sequence| &sequence.counters);
-        let doubles = default(&event.extra_double_tracks, |sequence| {
-            &sequence.double_counters
-        });
-        for (&uuid, &raw) in tracks.iter().zip(&event.extra_values) {
+        let tracks = default(tracks, |sequence| &sequence.counters);
+        let doubles = default(fraction_tracks, |sequence| &sequence.double_counters);
+        for (&uuid, &raw) in tracks.iter().zip(&integers) {
             #[expect(clippy::cast_precision_loss, reason = "series hold floats")]
             self.count(packet, uuid, time, raw.cast_signed() as f64);
         }
-        for (&uuid, &raw) in doubles.iter().zip(&event.extra_doubles) {
+        for (&uuid, &raw) in doubles.iter().zip(&fractions) {
             self.count(packet, uuid, time, f64::from_bits(raw));
         }
     }

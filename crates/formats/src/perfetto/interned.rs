@@ -233,10 +233,11 @@ impl AnnotationKeys {
         Attribute::new(self.key(name, tables), value)
     }
 
-    /// Reads a `DebugAnnotation`.
+    /// Reads a `DebugAnnotation`; where no `details` are wanted, one that says something of the span alone.
     pub(super) fn take(
         &mut self,
         body: &[u8],
+        details: bool,
         interned: &Interned,
         tables: &mut Tables,
         into: &mut Annotated,
@@ -278,6 +279,7 @@ impl AnnotationKeys {
                     return;
                 }
             }
+            None if !details => return,
             None => {}
         }
         let value = value(body, interned, tables, 0);

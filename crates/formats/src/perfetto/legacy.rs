@@ -30,8 +30,8 @@ impl Lowering<'_> {
                 self.step(uuid, time, event, SliceStep::Begin(open), offset);
             }
             b'E' => {
-                let annotated = self.annotated(packet, event);
-                self.step(uuid, time, event, SliceStep::End(annotated.into()), offset);
+                let args = self.args(packet, event);
+                self.step(uuid, time, event, SliceStep::End(args), offset);
             }
             b'I' | b'i' | b'R' => {
                 let line = self.tracks.line(uuid, self.tables);
@@ -51,8 +51,7 @@ impl Lowering<'_> {
             }
             b'e' | b'F' => {
                 let track = self.asynchronous(packet, event, legacy, uuid);
-                let annotated = self.annotated(packet, event);
-                let step = SliceStep::End(annotated.into());
+                let step = SliceStep::End(self.args(packet, event));
                 self.place(track.into(), time, Flows::default(), step, true, offset);
             }
             b'n' | b'T' | b'p' => {

@@ -20,6 +20,7 @@ use crate::protobuf::{Content, FieldSplitter, MessagePiece, each};
 use crate::spans::by_line::SliceLine;
 use crate::spans::rows::PendingRows;
 use crate::spans::slices::{Flows, OpenSlice, SliceStep, Slices};
+use crate::spans::wanted::Wanted;
 use crate::{Error, LowerOptions, Pull, Source};
 
 /// Lowers every part of a source, each a trace of its own.
@@ -60,8 +61,11 @@ fn rows(
         return Ok(Flow::Break(()));
     }
     let descriptors = std::mem::take(&mut survey.descriptors);
+    let wanted = Wanted::of(sink.asks());
+    let least = wanted.least_rows();
     let mut lowering = Lowering {
         survey,
+        wanted,
         tables,
         tally,
         sequences: Sequences::default(),
@@ -83,7 +87,7 @@ fn rows(
         };
         if let (1, Content::Len(body)) = (field.number, field.value) {
             lowering.packet(body, field.offset);
-            return lowering.flush(sink, BATCH_ROWS);
+            return lowering.flush(sink, least);
         }
         Flow::Continue(())
     })?;
@@ -95,6 +99,7 @@ fn rows(
 
 pub(super) struct Lowering<'t> {
     survey: PacketSurvey,
+    pub(super) wanted: Wanted,
     pub(super) tables: &'t mut Tables,
     pub(super) tally: &'t mut CountedNotes,
     pub(super) sequences: Sequences,
@@ -152,8 +157,9 @@ impl Lowering<'_> {
             }
         }
         let event = packet.event.map(TrackEvent::read);
+        let event = event.as_ref();
         let primary = self.survey.clocks.primary();
-        let stamp = self.sequences.stamp(&packet, event.as_ref(), primary);
+        let stamp = self.sequences.stamp(&packet, event, primary);
         let Some(event) = event else { return };
         let Some(stamp) = stamp else {
             self.tally.add(Level::Damage, "no_timestamp", offset, || {
@@ -171,7 +177,7 @@ impl Lowering<'_> {
                 )
             });
         }
-        self.event(&packet, &event, time, offset);
+        self.event(&packet, event, time, offset);
     }
 
     fn event(&mut self, packet: &Packet<'_>, event: &TrackEvent<'_>, time: Timestamp, offset: u64) {
@@ -185,8 +191,8 @@ impl Lowering<'_> {
                 self.step(uuid, time, event, SliceStep::Begin(open), offset);
             }
             (TrackEventType::End, _) => {
-                let annotated = self.annotated(packet, event);
-                self.step(uuid, time, event, SliceStep::End(annotated.into()), offset);
+                let args = self.args(packet, event);
+                self.step(uuid, time, event, SliceStep::End(args), offset);
             }
             (TrackEventType::Instant, _) => {
                 let line = self.tracks.line(uuid, self.tables);
@@ -220,10 +226,13 @@ impl Lowering<'_> {
         step: SliceStep,
         offset: u64,
     ) {
-        let flows = Flows {
-            on: event.flows.clone(),
-            ending: event.terminating_flows.clone(),
-        };
+        let mut flows = Flows::default();
+        if event.has_flows() && self.wanted.details {
+            flows = Flows {
+                on: event.flows(),
+                ending: event.terminating_flows(),
+            };
+        }
         let shuffled = self.is_shuffled(uuid);
         match self.tracks.line(uuid, self.tables) {
             TrackTarget::Track(track) | TrackTarget::Process(track) => {
@@ -276,6 +285,9 @@ impl Lowering<'_> {
         line: &TrackTarget,
         time: Timestamp,
     ) {
+        if !self.wanted.events {
+            return;
+        }
         let name = self.name(packet, event, legacy);
         let name = name.unwrap_or_else(|| self.tables.string(""));
         let event_type = self.rows.event_type(name, self.tables);
@@ -319,6 +331,9 @@ impl Lowering<'_> {
     }
 
     fn push_event(&mut self, track: Option<TrackId>, open: &OpenSlice, end: Option<Timestamp>) {
+        if !self.wanted.events {
+            return;
+        }
         let name = open.name.unwrap_or_else(|| self.tables.string(""));
         let event_type = self.rows.event_type(name, self.tables);
         self.rows.events.push(&EventRow {

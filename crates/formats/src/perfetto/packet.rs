@@ -2,7 +2,7 @@
 
 use traceloom_model::bounds::saturated_u32;
 
-use crate::protobuf::{RawValue, fields, packed_fixed, packed_varints};
+use crate::protobuf::{Fields, RawValue, fields, packed_fixed, packed_varints};
 
 /// Returns the packets of a trace, up to the first byte that is no field.
 pub fn packets(trace: &[u8]) -> impl Iterator<Item = Packet<'_>> {
@@ -107,35 +107,22 @@ pub enum TrackEventType {
     Other,
 }
 
-/// The fields of a `TrackEvent`; the lists serve event after event.
-#[derive(Debug, Default)]
+/// The fields of a `TrackEvent`.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct TrackEvent<'a> {
+    body: &'a [u8],
+    /// Which of its lists are not empty.
+    lists: EventLists,
     /// What happens.
     pub r#type: TrackEventType,
     /// The uuid of its track; `None` for the default of the sequence.
     pub track: Option<u64>,
     /// The name.
     pub name: InternedName<'a>,
-    /// The categories.
-    pub categories: Vec<InternedName<'a>>,
     /// The value of a counter that counts in integers.
     pub integer: Option<i64>,
     /// The value of a counter that counts in fractions.
     pub double: Option<f64>,
-    /// Counter tracks of the values in `extra_values`.
-    pub extra_tracks: Vec<u64>,
-    /// Integers of further counters, as bits.
-    pub extra_values: Vec<u64>,
-    /// Counter tracks of the values in `extra_doubles`.
-    pub extra_double_tracks: Vec<u64>,
-    /// Fractions of further counters, as bits.
-    pub extra_doubles: Vec<u64>,
-    /// Flows that pass through it.
-    pub flows: Vec<u64>,
-    /// Flows that end in it.
-    pub terminating_flows: Vec<u64>,
-    /// The bodies of its `DebugAnnotation`s.
-    pub annotations: Vec<&'a [u8]>,
     /// The body of its [`Legacy`] event.
     pub legacy: Option<&'a [u8]>,
     /// The body of its `LogMessage`.
@@ -161,20 +148,15 @@ impl<'a> TrackEvent<'a> {
     /// Reads the body of one.
     #[must_use]
     pub fn read(body: &'a [u8]) -> Self {
-        let mut event = Self::default();
-        let mut iids = Vec::new();
+        let mut event = Self {
+            body,
+            ..Self::default()
+        };
         for (number, value) in fields(body) {
             match number {
                 1 => event.delta_us = Some(value.number().cast_signed()),
                 16 => event.absolute_us = Some(value.number().cast_signed()),
-                3 => {
-                    iids.clear();
-                    packed_varints(value, &mut iids);
-                    event
-                        .categories
-                        .extend(iids.iter().copied().map(InternedName::Interned));
-                }
-                22 => event.categories.push(InternedName::Text(value.bytes())),
+                3 | 22 => event.lists.categories = true,
                 10 => event.name = InternedName::Interned(value.number()),
                 23 => event.name = InternedName::Text(value.bytes()),
                 9 => {
@@ -190,15 +172,9 @@ impl<'a> TrackEvent<'a> {
                 11 => event.track = Some(value.number()),
                 30 => event.integer = Some(value.number().cast_signed()),
                 44 => event.double = Some(f64::from_bits(value.number())),
-                31 => packed_varints(value, &mut event.extra_tracks),
-                12 => packed_varints(value, &mut event.extra_values),
-                45 => packed_varints(value, &mut event.extra_double_tracks),
-                46 => packed_fixed(value, &mut event.extra_doubles),
-                36 => packed_varints(value, &mut event.flows),
-                47 => packed_fixed(value, &mut event.flows),
-                42 => packed_varints(value, &mut event.terminating_flows),
-                48 => packed_fixed(value, &mut event.terminating_flows),
-                4 => event.annotations.push(value.bytes()),
+                12 | 46 => event.lists.extra_counts = true,
+                36 | 47 | 42 | 48 => event.lists.flows = true,
+                4 => event.lists.annotations = true,
                 6 => event.legacy = Some(value.bytes()),
                 21 => event.log = Some(value.bytes()),
                 33 => event.source = Some(value.bytes()),
@@ -212,6 +188,95 @@ impl<'a> TrackEvent<'a> {
         }
         event
     }
+
+    /// Returns the categories.
+    pub fn categories(&self) -> impl Iterator<Item = InternedName<'a>> {
+        let fields = self.list(self.lists.categories);
+        fields.flat_map(|(number, value)| {
+            let mut iids = Vec::new();
+            if number == 3 {
+                packed_varints(value, &mut iids);
+            }
+            let text = (number == 22).then(|| InternedName::Text(value.bytes()));
+            iids.into_iter().map(InternedName::Interned).chain(text)
+        })
+    }
+
+    /// Returns true if it has `DebugAnnotation`s.
+    #[must_use]
+    pub fn has_annotations(&self) -> bool {
+        self.lists.annotations
+    }
+
+    /// Returns the bodies of its `DebugAnnotation`s.
+    pub fn annotations(&self) -> impl Iterator<Item = &'a [u8]> {
+        let fields = self.list(self.lists.annotations);
+        let bodies = fields.filter(|&(number, _)| number == 4);
+        bodies.map(|(_, value)| value.bytes())
+    }
+
+    /// Returns true if flows pass through it or end in it.
+    #[must_use]
+    pub fn has_flows(&self) -> bool {
+        self.lists.flows
+    }
+
+    /// Returns the flows that pass through it.
+    #[must_use]
+    pub fn flows(&self) -> Vec<u64> {
+        self.numbers(self.lists.flows, 36, 47)
+    }
+
+    /// Returns the flows that end in it.
+    #[must_use]
+    pub fn terminating_flows(&self) -> Vec<u64> {
+        self.numbers(self.lists.flows, 42, 48)
+    }
+
+    /// Returns the integers of further counters, as bits, and the counter tracks that they are of.
+    #[must_use]
+    pub fn extra_values(&self) -> (Vec<u64>, Vec<u64>) {
+        let is_any = self.lists.extra_counts;
+        (self.numbers(is_any, 12, 0), self.numbers(is_any, 31, 0))
+    }
+
+    /// Returns the fractions of further counters, as bits, and the counter tracks that they are of.
+    #[must_use]
+    pub fn extra_doubles(&self) -> (Vec<u64>, Vec<u64>) {
+        let is_any = self.lists.extra_counts;
+        (self.numbers(is_any, 0, 46), self.numbers(is_any, 45, 0))
+    }
+
+    /// Returns the fields again where there is something of a list among them.
+    fn list(&self, is_any: bool) -> Fields<'a> {
+        fields(if is_any { self.body } else { &[] })
+    }
+
+    /// Returns the numbers of a list: those that are varints in one field, those of eight bytes in another.
+    fn numbers(&self, is_any: bool, varints: u32, fixed: u32) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        for (number, value) in self.list(is_any) {
+            if number == varints {
+                packed_varints(value, &mut numbers);
+            } else if number == fixed {
+                packed_fixed(value, &mut numbers);
+            }
+        }
+        numbers
+    }
+}
+
+/// Lists of an event that are not empty.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is of a list of its own"
+)]
+#[derive(Clone, Copy, Debug, Default)]
+struct EventLists {
+    categories: bool,
+    annotations: bool,
+    flows: bool,
+    extra_counts: bool,
 }
 
 /// An event in the words of Chrome's JSON format.

@@ -8,7 +8,7 @@ use super::interned::{
 use super::lower::Lowering;
 use super::packet::{InternedName, Packet, TrackEvent};
 use crate::protobuf::fields;
-use crate::spans::slices::{Annotated, OpenSlice};
+use crate::spans::slices::{Annotated, OpenSlice, SliceArgs};
 
 impl Lowering<'_> {
     pub(super) fn open(
@@ -28,13 +28,15 @@ impl Lowering<'_> {
             });
         }
         let function = name.map(|name| self.function(packet, event, name));
-        let annotated = self.annotated(packet, event);
         OpenSlice {
             name,
             function,
-            kind: self.kind(packet, event),
+            kind: match self.wanted.details {
+                true => self.kind(packet, event),
+                false => None,
+            },
             start: time,
-            args: annotated.into(),
+            args: self.args(packet, event),
             until,
         }
     }
@@ -76,13 +78,15 @@ impl Lowering<'_> {
     /// The categories of an event as one word.
     pub(super) fn kind(&mut self, packet: &Packet<'_>, event: &TrackEvent<'_>) -> Option<StringId> {
         let interned = self.interned.get(&packet.sequence)?;
-        let mut names = Vec::with_capacity(event.categories.len());
-        for &category in &event.categories {
-            names.extend(interned.text(CATEGORIES, category, self.tables));
-        }
-        if let [] | [_] = names.as_slice() {
-            return names.first().copied();
-        }
+        let tables = &mut *self.tables;
+        let mut names = event
+            .categories()
+            .filter_map(|category| interned.text(CATEGORIES, category, tables));
+        let first = names.next()?;
+        let Some(second) = names.next() else {
+            return Some(first);
+        };
+        let names: Vec<StringId> = [first, second].into_iter().chain(names).collect();
         if let Some(&known) = self.kinds.get(&names) {
             return Some(known);
         }
@@ -96,13 +100,26 @@ impl Lowering<'_> {
         Some(joined)
     }
 
+    /// What annotations and the rest say of a slice.
+    pub(super) fn args(&mut self, packet: &Packet<'_>, event: &TrackEvent<'_>) -> SliceArgs {
+        match self.wanted.details || event.has_annotations() {
+            true => self.annotated(packet, event).into(),
+            false => SliceArgs::default(),
+        }
+    }
+
     pub(super) fn annotated(&mut self, packet: &Packet<'_>, event: &TrackEvent<'_>) -> Annotated {
         let mut annotated = Annotated::default();
         let Some(interned) = self.interned.get(&packet.sequence) else {
             return annotated;
         };
-        for body in &event.annotations {
-            self.keys.take(body, interned, self.tables, &mut annotated);
+        let details = self.wanted.details;
+        for body in event.annotations() {
+            self.keys
+                .take(body, details, interned, self.tables, &mut annotated);
+        }
+        if !details {
+            return annotated;
         }
         if let Some(raw) = event.correlation {
             let value = correlation(raw, self.tables);

@@ -59,8 +59,9 @@ pub(super) fn survey(
             }
         }
         let event = packet.event.map(TrackEvent::read);
+        let event = event.as_ref();
         let primary = survey.clocks.primary();
-        let Some(stamp) = sequences.stamp(&packet, event.as_ref(), primary) else {
+        let Some(stamp) = sequences.stamp(&packet, event, primary) else {
             return Flow::Continue(());
         };
         let Some(event) = event else {
@@ -69,14 +70,14 @@ pub(super) fn survey(
         if clock_ids.len() < 2 {
             clock_ids.insert(stamp.clock.id);
         }
-        survey.has_flows |= !event.flows.is_empty() || !event.terminating_flows.is_empty();
+        survey.has_flows |= event.has_flows();
         if matches!(
             event.r#type,
             TrackEventType::Counter | TrackEventType::Instant
         ) {
             return Flow::Continue(());
         }
-        let track = sequences.track(&packet, &event);
+        let track = sequences.track(&packet, event);
         let now = SequenceFacts {
             sequence: packet.sequence,
             clock: stamp.clock,

@@ -31,35 +31,48 @@ impl<'a> RawValue<'a> {
 }
 
 /// Iterates over the fields of a body: number and value. It ends early where the bytes are no field.
-pub(crate) fn fields(body: &[u8]) -> impl Iterator<Item = (u32, RawValue<'_>)> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        if at >= body.len() {
-            return None;
-        }
-        let (raw, next) = varint(body, at)?;
+#[inline]
+pub(crate) fn fields(body: &[u8]) -> Fields<'_> {
+    Fields { body, at: 0 }
+}
+
+/// The fields of a body.
+#[derive(Clone, Debug)]
+pub(crate) struct Fields<'a> {
+    body: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = (u32, RawValue<'a>);
+
+    // Where it is called a number and a value go through registers; returned from a function they go through memory, which takes as
+    // long again.
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        let (raw, next) = varint(self.body, self.at)?;
         let (number, wire) = tag(raw)?;
         let value;
-        (value, at) = match wire {
+        (value, self.at) = match wire {
             Wire::Varint => {
-                let (value, next) = varint(body, next)?;
+                let (value, next) = varint(self.body, next)?;
                 (RawValue::Varint(value), next)
             }
             Wire::Fixed64 => {
-                let bytes = body.get(next..)?.first_chunk()?;
+                let bytes = self.body.get(next..)?.first_chunk()?;
                 (RawValue::Fixed64(u64::from_le_bytes(*bytes)), next + 8)
             }
             Wire::Fixed32 => {
-                let bytes = body.get(next..)?.first_chunk()?;
+                let bytes = self.body.get(next..)?.first_chunk()?;
                 (RawValue::Fixed32(u32::from_le_bytes(*bytes)), next + 4)
             }
             Wire::Len => {
-                let (bytes, next) = delimited(body, next)?;
+                let (bytes, next) = delimited(self.body, next)?;
                 (RawValue::Len(bytes), next)
             }
         };
         Some((number, value))
-    })
+    }
 }
 
 /// Appends the integers of a repeated field, packed or not.

@@ -14,7 +14,7 @@ mod split;
 mod tokens;
 mod wire;
 
-pub(crate) use fields::{RawValue, fields, packed_fixed, packed_varints};
+pub(crate) use fields::{Fields, RawValue, fields, packed_fixed, packed_varints};
 pub(crate) use put::varint_len;
 pub use put::{put_bytes, put_double, put_fixed64, put_message, put_number, put_packed, put_tag};
 pub(crate) use read::{Reader, RecordLayout, malformed, parse, read, wrong_wire};

@@ -41,6 +41,7 @@ impl Wire {
 
 /// Splits a tag; none for field number 0, for numbers above 29 bits and for the wire types that no
 /// message of proto3 uses.
+#[inline]
 pub(crate) fn tag(raw: u64) -> Option<(u32, Wire)> {
     let number = u32::try_from(raw >> 3).ok()?;
     if number == 0 || number >= 1 << 29 {
@@ -78,7 +79,7 @@ pub(crate) fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     varint_long(bytes, at)
 }
 
-#[inline]
+#[inline(never)]
 fn varint_long(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let rest = bytes.get(at..)?;
     if let Some(word) = rest.first_chunk::<8>() {

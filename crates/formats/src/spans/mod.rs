@@ -14,6 +14,7 @@ pub(crate) mod reserved_args;
 pub(crate) mod rows;
 pub(crate) mod slices;
 pub(crate) mod stash;
+pub(crate) mod wanted;
 
 use traceloom_model::{Capabilities, Feature};
 

@@ -18,6 +18,7 @@ use crate::protobuf::{Content, FieldSplitter, MessagePiece, Split, each, fields}
 use crate::spans::by_context::{self, ThreadName};
 use crate::spans::reserved_args;
 use crate::spans::rows::push_events;
+use crate::spans::wanted::Wanted;
 use crate::{Error, LowerOptions, Pull, Source};
 
 /// Lowers every part of a source, each a message or several end to end.
@@ -82,6 +83,7 @@ fn rows(
     }
     let mut lowering = Lowering {
         surveyed: &surveyed,
+        wanted: Wanted::of(sink.asks()),
         keys: OwnKeys::new(tables),
         tables,
         tally,
@@ -155,6 +157,7 @@ impl OwnKeys {
 
 struct Lowering<'a> {
     surveyed: &'a SurveyedTraces,
+    wanted: Wanted,
     tables: &'a mut Tables,
     tally: &'a mut CountedNotes,
     keys: OwnKeys,
@@ -253,10 +256,10 @@ impl Lowering<'_> {
         };
         let id = self.nth(self.at);
         self.at += 1;
-        let mut told = SpecialAttributes {
-            attributes: self.scope.clone(),
-            ..SpecialAttributes::default()
-        };
+        let mut told = SpecialAttributes::default();
+        if self.wanted.details {
+            told.attributes.clone_from(&self.scope);
+        }
         let (mut name, mut kind, mut failed) = (&[][..], 0, false);
         for (number, raw) in fields(body) {
             match number {
@@ -270,7 +273,7 @@ impl Lowering<'_> {
                 11 => self.event(raw.bytes(), (&head, track), offset),
                 13 => self.link(raw.bytes(), id, &mut told),
                 15 => failed |= self.status(raw.bytes(), &mut told),
-                16 if raw.number() != 0 => {
+                16 if raw.number() != 0 && self.wanted.details => {
                     let key = self.tables.attribute_named(names::FLAGS);
                     let flags = Value::I64(raw.number().cast_signed());
                     told.attributes.push(Attribute::new(key, flags));
@@ -321,12 +324,18 @@ impl Lowering<'_> {
     }
 
     fn text(&mut self, name: &str, text: &[u8], told: &mut SpecialAttributes) {
+        if !self.wanted.details {
+            return;
+        }
         let key = self.tables.attribute_named(name);
         let value = Value::Text(self.tables.value(text));
         told.attributes.push(Attribute::new(key, value));
     }
 
     fn attribute(&mut self, pair: &[u8], told: &mut SpecialAttributes) {
+        if !self.wanted.details && !names::may_be_own(key_of(pair)) {
+            return;
+        }
         let row = value::attribute(pair, NO_TEXT, self.tables);
         let keys = &self.keys;
         let text = text_of(pair);
@@ -399,10 +408,12 @@ impl Lowering<'_> {
     fn event(&mut self, body: &[u8], (span, track): (&SpanHead<'_>, TrackId), offset: u64) {
         let (mut at, mut name) = (span.start, &[][..]);
         let mut attributes = Vec::new();
+        let is_wanted = self.wanted.events;
         for (number, raw) in fields(body) {
             match number {
                 1 => at = raw.number(),
                 2 => name = raw.bytes(),
+                3 if !is_wanted => {}
                 3 => attributes.push(value::attribute(raw.bytes(), NO_TEXT, self.tables)),
                 4 if raw.number() != 0 => {
                     let text = || "the producer left attributes of events out".to_owned();
@@ -411,6 +422,9 @@ impl Lowering<'_> {
                 }
                 _ => {}
             }
+        }
+        if !is_wanted {
+            return;
         }
         if !span.span.is_empty() {
             let id = self.tables.value(hex(span.span).as_bytes());
@@ -430,6 +444,9 @@ impl Lowering<'_> {
             return;
         };
         self.event_at += 1;
+        if !self.wanted.events {
+            return;
+        }
         let mut name = &[][..];
         let mut attributes = Vec::new();
         for (number, raw) in fields(body) {
@@ -511,7 +528,7 @@ impl Lowering<'_> {
                 kind: None,
             });
         }
-        if found.is_none() || more {
+        if (found.is_none() || more) && self.wanted.details {
             let trace = self.tables.value(hex(trace).as_bytes());
             let span = self.tables.value(hex(span).as_bytes());
             let mut map = vec![
@@ -544,6 +561,12 @@ impl Lowering<'_> {
     }
 }
 
+/// Returns the name of a `KeyValue`.
+fn key_of(pair: &[u8]) -> &[u8] {
+    let key = fields(pair).filter(|&(number, _)| number == 1).last();
+    key.map_or(&[], |(_, key)| key.bytes())
+}
+
 /// Returns the text that is the value of a `KeyValue`; empty where it is none.
 fn text_of(pair: &[u8]) -> &[u8] {
     let value = fields(pair).filter(|&(number, _)| number == 2).last();
@@ -554,6 +577,13 @@ fn text_of(pair: &[u8]) -> &[u8] {
 
 /// Returns bytes in hexadecimal digits; ids that are too long are cut.
 fn hex(bytes: &[u8]) -> String {
-    let digits = bytes.iter().take(64);
-    digits.map(|byte| format!("{byte:02x}")).collect()
+    const DIGITS: [char; 16] = [
+        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
+    ];
+    let halves = bytes
+        .iter()
+        .take(64)
+        .flat_map(|byte| [byte >> 4, byte & 15]);
+    let digits = halves.filter_map(|half| DIGITS.get(usize::from(half)));
+    digits.collect()
 }

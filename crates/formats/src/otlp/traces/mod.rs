@@ -54,6 +54,11 @@ mod names {
     pub(super) const INTERVAL: &str = "interval";
     /// Where an event happened.
     pub(super) const STACK: &str = "code.stacktrace";
+
+    /// Returns true if an attribute of this name may be for what a span has beside its attributes.
+    pub(super) fn may_be_own(name: &[u8]) -> bool {
+        name.starts_with(b"span.")
+    }
 }
 
 /// Kinds of spans, by their numbers.
