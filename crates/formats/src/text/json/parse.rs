@@ -46,6 +46,19 @@ pub struct Document<'a> {
 /// Defects kept; a text with more of them is no JSON.
 const DEFECTS: usize = 1 << 16;
 
+/// Bytes of a text that is worth looking over for the size of its table.
+const LARGE: usize = 1 << 20;
+
+/// Returns how many values a text has at most, if it is JSON: each but the first follows a comma or an opened bracket.
+fn most_values(text: &[u8]) -> usize {
+    let follows = |byte: &u8| u8::from(matches!(byte, b',' | b'[' | b'{'));
+    // As many as a byte can count.
+    let counts = text
+        .chunks(255)
+        .map(|chunk| chunk.iter().map(follows).sum::<u8>());
+    1 + counts.map(usize::from).sum::<usize>()
+}
+
 impl<'a> Document<'a> {
     /// Parses the first value of `bytes`, whatever they are.
     ///
@@ -66,6 +79,10 @@ impl<'a> Document<'a> {
         nodes.clear();
         open.clear();
         let cut = bytes.get(..u32::MAX as usize).unwrap_or(bytes);
+        if cut.len() >= LARGE {
+            // A table that grows is there twice while it is copied. Where there is no room for so much, it grows all the same.
+            let _ = nodes.try_reserve_exact(most_values(cut));
+        }
         let mut parser = JsonParser {
             bytes: cut,
             at: 0,

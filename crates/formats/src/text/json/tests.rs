@@ -43,6 +43,17 @@ fn depth_of_two_hundred_thousand_does_not_recurse() {
 }
 
 #[test]
+fn the_table_of_a_large_text_is_made_once() {
+    let row = r#"{"name":"a, b [c] {d}","list":[1,[],{}],"n":null}"#;
+    let text = format!("[{}]", [row; 30_000].join(","));
+    let document = parse(text.as_bytes());
+    assert_eq!(document.defects(), []);
+    assert_eq!(document.nodes.len(), 1 + 30_000 * 7);
+    let counted = 1 + 1 + 29_999 + 30_000 * (1 + 2 + 3 + 1 + 4);
+    assert_eq!(document.nodes.capacity(), counted);
+}
+
+#[test]
 fn damage_costs_one_value() {
     let document = parse(br#"{"a":1,"b":@#,"c":[1,2}"#);
     let root = document.root().unwrap();
