@@ -16,8 +16,8 @@ use crate::{Error, Pull, Scouted, Source, Step};
 /// Bytes of a trace for which a scout pays.
 const LEAST_SIZE: u64 = 2 << 20;
 
-/// Events told at once.
-const TOLD: usize = 512;
+/// Events told at once: about those of a window, because waking the other thread has a price.
+const TOLD: usize = 4096;
 
 /// Of so many windows the survey looks through one by itself: it has little else to do, and would wait.
 const SURVEYED: u32 = 3;
