@@ -3,11 +3,11 @@
 use traceloom_model::{SeriesId, Timestamp};
 
 use super::lower::Lowering;
-use super::packet::{Packet, TrackEvent, TrackEventType};
+use super::packet::{EventFields, Packet, TrackEventType};
 
 impl Lowering<'_> {
     /// Counter values, of an event that is one and beside others.
-    pub(super) fn counts(&mut self, packet: &Packet<'_>, event: &TrackEvent<'_>, time: Timestamp) {
+    pub(super) fn counts(&mut self, packet: &Packet<'_>, event: &EventFields<'_>, time: Timestamp) {
         if !self.wanted.events {
             return;
         }

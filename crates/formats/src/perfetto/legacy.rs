@@ -3,7 +3,7 @@
 use traceloom_model::{Level, Timestamp, Track, TrackId, TrackKind};
 
 use super::lower::Lowering;
-use super::packet::{Legacy, Packet, TrackEvent};
+use super::packet::{EventFields, Legacy, Packet};
 use super::tracks::TrackTarget;
 use crate::spans::slices::{Flows, SliceStep};
 
@@ -12,7 +12,7 @@ impl Lowering<'_> {
     pub(super) fn legacy(
         &mut self,
         packet: &Packet<'_>,
-        event: &TrackEvent<'_>,
+        event: &EventFields<'_>,
         legacy: &Legacy<'_>,
         uuid: u64,
         time: Timestamp,
@@ -84,7 +84,7 @@ impl Lowering<'_> {
     fn asynchronous(
         &mut self,
         packet: &Packet<'_>,
-        event: &TrackEvent<'_>,
+        event: &EventFields<'_>,
         legacy: &Legacy<'_>,
         uuid: u64,
     ) -> TrackId {

@@ -9,7 +9,7 @@ use traceloom_model::{
 };
 
 use super::interned::{AnnotationKeys, Interned};
-use super::packet::{Legacy, Packet, TrackEvent, TrackEventType};
+use super::packet::{EventFields, Legacy, Packet, TrackEventType};
 use super::schema::SCHEMA;
 use super::survey::{PacketSurvey, survey};
 use super::timing::Sequences;
@@ -156,7 +156,7 @@ impl Lowering<'_> {
                 });
             }
         }
-        let event = packet.event.map(TrackEvent::read);
+        let event = packet.event.map(EventFields::read);
         let event = event.as_ref();
         let primary = self.survey.clocks.primary();
         let stamp = self.sequences.stamp(&packet, event, primary);
@@ -180,7 +180,13 @@ impl Lowering<'_> {
         self.event(&packet, event, time, offset);
     }
 
-    fn event(&mut self, packet: &Packet<'_>, event: &TrackEvent<'_>, time: Timestamp, offset: u64) {
+    fn event(
+        &mut self,
+        packet: &Packet<'_>,
+        event: &EventFields<'_>,
+        time: Timestamp,
+        offset: u64,
+    ) {
         self.counts(packet, event, time);
         let legacy = event.legacy.map(Legacy::read);
         let uuid = self.sequences.track(packet, event);
@@ -222,7 +228,7 @@ impl Lowering<'_> {
         &mut self,
         uuid: u64,
         time: Timestamp,
-        event: &TrackEvent<'_>,
+        event: &EventFields<'_>,
         step: SliceStep,
         offset: u64,
     ) {
@@ -280,7 +286,7 @@ impl Lowering<'_> {
     pub(super) fn instant(
         &mut self,
         packet: &Packet<'_>,
-        event: &TrackEvent<'_>,
+        event: &EventFields<'_>,
         legacy: Option<u64>,
         line: &TrackTarget,
         time: Timestamp,

@@ -108,21 +108,35 @@ pub enum TrackEventType {
 }
 
 /// The fields of a `TrackEvent`.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct TrackEvent<'a> {
-    body: &'a [u8],
-    /// Which of its lists are not empty.
-    lists: EventLists,
     /// What happens.
     pub r#type: TrackEventType,
     /// The uuid of its track; `None` for the default of the sequence.
     pub track: Option<u64>,
     /// The name.
     pub name: InternedName<'a>,
+    /// The categories.
+    pub categories: Vec<InternedName<'a>>,
     /// The value of a counter that counts in integers.
     pub integer: Option<i64>,
     /// The value of a counter that counts in fractions.
     pub double: Option<f64>,
+    /// Counter tracks of the values in `extra_values`.
+    pub extra_tracks: Vec<u64>,
+    /// Integers of further counters, as bits.
+    pub extra_values: Vec<u64>,
+    /// Counter tracks of the values in `extra_doubles`.
+    pub extra_double_tracks: Vec<u64>,
+    /// Fractions of further counters, as bits.
+    pub extra_doubles: Vec<u64>,
+    /// Flows that pass through it.
+    pub flows: Vec<u64>,
+    /// Flows that end in it.
+    pub terminating_flows: Vec<u64>,
+    /// The bodies of its `DebugAnnotation`s.
+    pub annotations: Vec<&'a [u8]>,
     /// The body of its [`Legacy`] event.
     pub legacy: Option<&'a [u8]>,
     /// The body of its `LogMessage`.
@@ -135,7 +149,6 @@ pub struct TrackEvent<'a> {
     pub stack: Option<&'a [u8]>,
     /// The interned id of its `Callstack`.
     pub stack_iid: Option<u64>,
-    pub(super) correlation: Option<RawValue<'a>>,
     /// The interned id of what it belongs to.
     pub correlation_iid: Option<u64>,
     /// Microseconds since the event before, as the first writers had them.
@@ -148,6 +161,76 @@ impl<'a> TrackEvent<'a> {
     /// Reads the body of one.
     #[must_use]
     pub fn read(body: &'a [u8]) -> Self {
+        let event = EventFields::read(body);
+        let (extra_values, extra_tracks) = event.extra_values();
+        let (extra_doubles, extra_double_tracks) = event.extra_doubles();
+        Self {
+            r#type: event.r#type,
+            track: event.track,
+            name: event.name,
+            categories: event.categories().collect(),
+            integer: event.integer,
+            double: event.double,
+            extra_tracks,
+            extra_values,
+            extra_double_tracks,
+            extra_doubles,
+            flows: event.flows(),
+            terminating_flows: event.terminating_flows(),
+            annotations: event.annotations().collect(),
+            legacy: event.legacy,
+            log: event.log,
+            source: event.source,
+            source_iid: event.source_iid,
+            stack: event.stack,
+            stack_iid: event.stack_iid,
+            correlation_iid: event.correlation_iid,
+            delta_us: event.delta_us,
+            absolute_us: event.absolute_us,
+        }
+    }
+}
+
+/// The fields of a `TrackEvent`, whose lists are read where they are wanted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct EventFields<'a> {
+    body: &'a [u8],
+    /// Which of its lists are not empty.
+    lists: EventLists,
+    /// What happens.
+    pub(super) r#type: TrackEventType,
+    /// The uuid of its track; `None` for the default of the sequence.
+    pub(super) track: Option<u64>,
+    /// The name.
+    pub(super) name: InternedName<'a>,
+    /// The value of a counter that counts in integers.
+    pub(super) integer: Option<i64>,
+    /// The value of a counter that counts in fractions.
+    pub(super) double: Option<f64>,
+    /// The body of its [`Legacy`] event.
+    pub(super) legacy: Option<&'a [u8]>,
+    /// The body of its `LogMessage`.
+    pub(super) log: Option<&'a [u8]>,
+    /// The body of its `SourceLocation`.
+    pub(super) source: Option<&'a [u8]>,
+    /// The interned id of its `SourceLocation`.
+    pub(super) source_iid: Option<u64>,
+    /// The body of its `Callstack`.
+    pub(super) stack: Option<&'a [u8]>,
+    /// The interned id of its `Callstack`.
+    pub(super) stack_iid: Option<u64>,
+    pub(super) correlation: Option<RawValue<'a>>,
+    /// The interned id of what it belongs to.
+    pub(super) correlation_iid: Option<u64>,
+    /// Microseconds since the event before, as the first writers had them.
+    pub(super) delta_us: Option<i64>,
+    /// Microseconds of the clock, as the first writers had them.
+    pub(super) absolute_us: Option<i64>,
+}
+
+impl<'a> EventFields<'a> {
+    /// Reads the body of one.
+    pub(super) fn read(body: &'a [u8]) -> Self {
         let mut event = Self {
             body,
             ..Self::default()
@@ -172,7 +255,7 @@ impl<'a> TrackEvent<'a> {
                 11 => event.track = Some(value.number()),
                 30 => event.integer = Some(value.number().cast_signed()),
                 44 => event.double = Some(f64::from_bits(value.number())),
-                12 | 46 => event.lists.extra_counts = true,
+                12 | 31 | 45 | 46 => event.lists.extra_counts = true,
                 36 | 47 | 42 | 48 => event.lists.flows = true,
                 4 => event.lists.annotations = true,
                 6 => event.legacy = Some(value.bytes()),
@@ -190,7 +273,7 @@ impl<'a> TrackEvent<'a> {
     }
 
     /// Returns the categories.
-    pub fn categories(&self) -> impl Iterator<Item = InternedName<'a>> {
+    pub(super) fn categories(&self) -> impl Iterator<Item = InternedName<'a>> {
         let fields = self.list(self.lists.categories);
         fields.flat_map(|(number, value)| {
             let mut iids = Vec::new();
@@ -203,46 +286,40 @@ impl<'a> TrackEvent<'a> {
     }
 
     /// Returns true if it has `DebugAnnotation`s.
-    #[must_use]
-    pub fn has_annotations(&self) -> bool {
+    pub(super) fn has_annotations(&self) -> bool {
         self.lists.annotations
     }
 
     /// Returns the bodies of its `DebugAnnotation`s.
-    pub fn annotations(&self) -> impl Iterator<Item = &'a [u8]> {
+    pub(super) fn annotations(&self) -> impl Iterator<Item = &'a [u8]> {
         let fields = self.list(self.lists.annotations);
         let bodies = fields.filter(|&(number, _)| number == 4);
         bodies.map(|(_, value)| value.bytes())
     }
 
     /// Returns true if flows pass through it or end in it.
-    #[must_use]
-    pub fn has_flows(&self) -> bool {
+    pub(super) fn has_flows(&self) -> bool {
         self.lists.flows
     }
 
     /// Returns the flows that pass through it.
-    #[must_use]
-    pub fn flows(&self) -> Vec<u64> {
+    pub(super) fn flows(&self) -> Vec<u64> {
         self.numbers(self.lists.flows, 36, 47)
     }
 
     /// Returns the flows that end in it.
-    #[must_use]
-    pub fn terminating_flows(&self) -> Vec<u64> {
+    pub(super) fn terminating_flows(&self) -> Vec<u64> {
         self.numbers(self.lists.flows, 42, 48)
     }
 
     /// Returns the integers of further counters, as bits, and the counter tracks that they are of.
-    #[must_use]
-    pub fn extra_values(&self) -> (Vec<u64>, Vec<u64>) {
+    pub(super) fn extra_values(&self) -> (Vec<u64>, Vec<u64>) {
         let is_any = self.lists.extra_counts;
         (self.numbers(is_any, 12, 0), self.numbers(is_any, 31, 0))
     }
 
     /// Returns the fractions of further counters, as bits, and the counter tracks that they are of.
-    #[must_use]
-    pub fn extra_doubles(&self) -> (Vec<u64>, Vec<u64>) {
+    pub(super) fn extra_doubles(&self) -> (Vec<u64>, Vec<u64>) {
         let is_any = self.lists.extra_counts;
         (self.numbers(is_any, 0, 46), self.numbers(is_any, 45, 0))
     }
@@ -310,5 +387,40 @@ impl<'a> Legacy<'a> {
             }
         }
         legacy
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protobuf::{put_bytes, put_fixed64, put_number, put_packed};
+
+    #[test]
+    fn lists_are_read_packed_or_not() {
+        let mut body = Vec::new();
+        put_packed(&mut body, 3, [1, 300].into_iter());
+        put_bytes(&mut body, 22, b"net");
+        put_number(&mut body, 3, 2);
+        put_number(&mut body, 36, 5);
+        put_fixed64(&mut body, 47, 6);
+        put_fixed64(&mut body, 48, 7);
+        put_packed(&mut body, 31, [8, 9].into_iter());
+        put_packed(&mut body, 12, [10].into_iter());
+        put_bytes(&mut body, 4, b"one");
+        put_bytes(&mut body, 4, b"two");
+        let event = TrackEvent::read(&body);
+        let interned = [1, 300].map(InternedName::Interned);
+        let rest = [InternedName::Text(b"net"), InternedName::Interned(2)];
+        assert_eq!(event.categories, [interned, rest].concat());
+        assert_eq!(
+            (event.flows, event.terminating_flows),
+            (vec![5, 6], vec![7])
+        );
+        assert_eq!(
+            (event.extra_tracks, event.extra_values),
+            (vec![8, 9], vec![10])
+        );
+        assert_eq!(event.annotations, [b"one", b"two"]);
+        assert!(!EventFields::read(&[]).has_flows());
     }
 }

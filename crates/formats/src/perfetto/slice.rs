@@ -6,7 +6,7 @@ use super::interned::{
     CATEGORIES, CORRELATIONS, EVENT_NAMES, LOG_BODIES, correlation, inline_stack, place,
 };
 use super::lower::Lowering;
-use super::packet::{InternedName, Packet, TrackEvent};
+use super::packet::{EventFields, InternedName, Packet};
 use crate::protobuf::fields;
 use crate::spans::slices::{Annotated, OpenSlice, SliceArgs};
 
@@ -14,7 +14,7 @@ impl Lowering<'_> {
     pub(super) fn open(
         &mut self,
         packet: &Packet<'_>,
-        event: &TrackEvent<'_>,
+        event: &EventFields<'_>,
         legacy: Option<u64>,
         time: Timestamp,
         until: Option<Timestamp>,
@@ -44,7 +44,7 @@ impl Lowering<'_> {
     pub(super) fn name(
         &mut self,
         packet: &Packet<'_>,
-        event: &TrackEvent<'_>,
+        event: &EventFields<'_>,
         legacy: Option<u64>,
     ) -> Option<StringId> {
         let interned = self.interned.get(&packet.sequence)?;
@@ -58,7 +58,7 @@ impl Lowering<'_> {
     fn function(
         &mut self,
         packet: &Packet<'_>,
-        event: &TrackEvent<'_>,
+        event: &EventFields<'_>,
         name: StringId,
     ) -> FunctionId {
         let interned = self.interned.get(&packet.sequence);
@@ -76,7 +76,11 @@ impl Lowering<'_> {
     }
 
     /// The categories of an event as one word.
-    pub(super) fn kind(&mut self, packet: &Packet<'_>, event: &TrackEvent<'_>) -> Option<StringId> {
+    pub(super) fn kind(
+        &mut self,
+        packet: &Packet<'_>,
+        event: &EventFields<'_>,
+    ) -> Option<StringId> {
         let interned = self.interned.get(&packet.sequence)?;
         let tables = &mut *self.tables;
         let mut names = event
@@ -101,14 +105,14 @@ impl Lowering<'_> {
     }
 
     /// What annotations and the rest say of a slice.
-    pub(super) fn args(&mut self, packet: &Packet<'_>, event: &TrackEvent<'_>) -> SliceArgs {
+    pub(super) fn args(&mut self, packet: &Packet<'_>, event: &EventFields<'_>) -> SliceArgs {
         match self.wanted.details || event.has_annotations() {
             true => self.annotated(packet, event).into(),
             false => SliceArgs::default(),
         }
     }
 
-    pub(super) fn annotated(&mut self, packet: &Packet<'_>, event: &TrackEvent<'_>) -> Annotated {
+    pub(super) fn annotated(&mut self, packet: &Packet<'_>, event: &EventFields<'_>) -> Annotated {
         let mut annotated = Annotated::default();
         let Some(interned) = self.interned.get(&packet.sequence) else {
             return annotated;
@@ -151,7 +155,11 @@ impl Lowering<'_> {
         annotated
     }
 
-    pub(super) fn stack(&mut self, packet: &Packet<'_>, event: &TrackEvent<'_>) -> Option<StackId> {
+    pub(super) fn stack(
+        &mut self,
+        packet: &Packet<'_>,
+        event: &EventFields<'_>,
+    ) -> Option<StackId> {
         match (event.stack, event.stack_iid) {
             (Some(body), _) => inline_stack(body, self.tables),
             (None, Some(iid)) => self.interned.get(&packet.sequence)?.callstack(iid),

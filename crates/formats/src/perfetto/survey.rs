@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use traceloom_model::{Flow, Limit, Limits, Note};
 
 use super::clocks::{Clocks, SequenceClock};
-use super::packet::{Packet, TrackEvent, TrackEventType};
+use super::packet::{EventFields, Packet, TrackEventType};
 use super::schema::SCHEMA;
 use super::timing::Sequences;
 use super::tracks::TrackFacts;
@@ -58,7 +58,7 @@ pub(super) fn survey(
                 note(damage("limit_table", field.offset, text))?;
             }
         }
-        let event = packet.event.map(TrackEvent::read);
+        let event = packet.event.map(EventFields::read);
         let event = event.as_ref();
         let primary = survey.clocks.primary();
         let Some(stamp) = sequences.stamp(&packet, event, primary) else {

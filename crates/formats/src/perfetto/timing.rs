@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::clocks::{ClockReading, Rate, SequenceClock, readings};
-use super::packet::{Packet, TrackEvent, narrow};
+use super::packet::{EventFields, Packet, narrow};
 use crate::protobuf::{fields, packed_varints};
 
 /// State of one sequence.
@@ -83,7 +83,7 @@ impl Sequences {
     }
 
     /// Returns the track of an event.
-    pub(super) fn track(&self, packet: &Packet<'_>, event: &TrackEvent<'_>) -> u64 {
+    pub(super) fn track(&self, packet: &Packet<'_>, event: &EventFields<'_>) -> u64 {
         let default = || self.of(packet).and_then(|sequence| sequence.track);
         event.track.or_else(default).unwrap_or(0)
     }
@@ -92,7 +92,7 @@ impl Sequences {
     pub(super) fn stamp(
         &mut self,
         packet: &Packet<'_>,
-        event: Option<&TrackEvent<'_>>,
+        event: Option<&EventFields<'_>>,
         primary: u32,
     ) -> Option<Stamp> {
         let sequence = self.all.entry(packet.sequence).or_default();
