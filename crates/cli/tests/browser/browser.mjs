@@ -168,6 +168,8 @@ export function same(text, value, what = '') {
 
 /** The rows of the table of a flame graph's part, each cell in full. */
 export async function flameRows(page) {
+  // A part whose value is zero gives way to one of another value, once the values are known.
+  await answered(page);
   await page.locator('.fetched[aria-busy=false] .flame .view-table').click();
   return page.$$eval('.flame .rows tbody tr', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.querySelector('[title]')?.title ?? cell.textContent)));
 }
@@ -190,8 +192,8 @@ export async function flameValue(page) {
 
 /** Fails where the functions of a flame graph's part are not the first of a table of `top --json`, in its order. */
 export async function sameFunctions(page, tables, what) {
-  const { functions } = tables[await flameValue(page)];
   const rows = await flameRows(page);
+  const { functions } = tables[await flameValue(page)];
   assert.equal(rows.length, Math.min(functions.length, 500), what);
   for (const [at, cells] of rows.entries()) {
     const { function: name, self, total, count } = functions[at];
