@@ -5,12 +5,10 @@ use super::super::scan::squeeze;
 use super::super::schema::FieldSchema;
 use super::super::walk::EventHead;
 use super::amounts::AmountFields;
+use super::kinds::KindTable;
 use super::plan::Plan;
 use super::profiles::{Profiles, Rule, SumPlace};
 use super::quick::{QuickFields, QuickSample};
-
-/// Slots that are looked at for a key: a recording may be made so that many keys want the same.
-const PROBES: usize = 16;
 
 /// The types of a chunk by their index, with the samples met so far.
 #[derive(Default)]
@@ -36,7 +34,7 @@ struct QuickType {
     amounts: AmountFields,
     /// Each sample counts once and is what its amount says.
     is_as_said: bool,
-    kinds: KindTable,
+    kinds: KindTable<Kind>,
 }
 
 /// Where samples of a kind are added up, and what one interval of its clock stands for.
@@ -48,7 +46,6 @@ pub(super) struct KindPlace {
 
 /// The samples of a kind but for the first.
 struct Kind {
-    mixed: u64,
     at: KindPlace,
     values: [i64; 2],
     n_samples: u64,
@@ -136,7 +133,13 @@ impl AlikeSamples {
     pub(super) fn meet(&mut self, type_index: usize, at: KindPlace) {
         if let Some(TypeReading::Quick(of)) = self.types.get_mut(type_index) {
             let start = self.read.start;
-            of.kinds.insert(of.fields.key(&self.read), at, start);
+            let kind = Kind {
+                at,
+                values: [0; 2],
+                n_samples: 0,
+                ticks: (start, start),
+            };
+            of.kinds.insert(of.fields.key(&self.read), kind);
             self.n_kinds += 1;
         }
     }
@@ -148,93 +151,15 @@ impl AlikeSamples {
         (self.n_alike, self.n_kinds) = (0, 0);
         for reading in &mut self.types {
             if let TypeReading::Quick(of) = reading {
-                for kind in of.kinds.rows.drain(..) {
+                for kind in of.kinds.drain() {
                     let time = |ticks| clock.time(squeeze(ticks).cast_signed());
                     let times = (time(kind.ticks.0), time(kind.ticks.1));
                     profiles.add_up(kind.at.place, kind.values, kind.n_samples, times);
                 }
-                of.kinds = KindTable::default();
             }
             if !worth {
                 *reading = TypeReading::TakenApart;
             }
         }
     }
-}
-
-/// Kinds of samples of a type by what tells them apart.
-#[derive(Default)]
-struct KindTable {
-    rows: Vec<Kind>,
-    /// The keys of the rows, one behind the other.
-    keys: Vec<u64>,
-    /// Rows from 1, by their mixed keys; 0 for none. There are a power of two of them.
-    slots: Vec<u32>,
-}
-
-impl KindTable {
-    #[inline]
-    fn find(&mut self, key: &[u64]) -> Option<&mut Kind> {
-        let mixed = mixed(key);
-        for slot in probes(mixed, self.slots.len()) {
-            let row = (*self.slots.get(slot)? as usize).checked_sub(1)?;
-            if self.rows.get(row)?.mixed == mixed {
-                let from = row * key.len();
-                // Of a single number the mixed one is another name.
-                let is_known = match key {
-                    [_] => true,
-                    _ => self.keys.get(from..from + key.len()) == Some(key),
-                };
-                if is_known {
-                    return self.rows.get_mut(row);
-                }
-            }
-        }
-        None
-    }
-
-    /// Adds a kind; where all slots for it are taken it is not found again.
-    fn insert(&mut self, key: &[u64], at: KindPlace, start: u64) {
-        if self.rows.len() * 2 >= self.slots.len() {
-            self.slots = vec![0; (self.slots.len() * 2).max(256)];
-            for row in 0..self.rows.len() {
-                self.put(row);
-            }
-        }
-        self.rows.push(Kind {
-            mixed: mixed(key),
-            at,
-            values: [0; 2],
-            n_samples: 0,
-            ticks: (start, start),
-        });
-        self.keys.extend_from_slice(key);
-        self.put(self.rows.len() - 1);
-    }
-
-    fn put(&mut self, row: usize) {
-        let Some(kind) = self.rows.get(row) else {
-            return;
-        };
-        let mut free = probes(kind.mixed, self.slots.len());
-        if let Some(slot) = free.find(|&slot| self.slots.get(slot) == Some(&0))
-            && let Some(slot) = self.slots.get_mut(slot)
-        {
-            *slot = traceloom_model::bounds::row_number(row + 1);
-        }
-    }
-}
-
-#[inline]
-fn probes(mixed: u64, n_slots: usize) -> impl Iterator<Item = usize> {
-    let last = n_slots.wrapping_sub(1);
-    let first = usize::try_from(mixed >> 32).unwrap_or(0);
-    (0..PROBES).map(move |probe| first.wrapping_add(probe) & last)
-}
-
-#[inline]
-fn mixed(key: &[u64]) -> u64 {
-    key.iter().fold(0_u64, |mixed, &field| {
-        (mixed.rotate_left(5) ^ field).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-    })
 }

@@ -7,11 +7,13 @@ mod chunk_summary;
 mod constants;
 mod context;
 mod frames;
+mod kinds;
 mod memo;
 mod met;
 mod plan;
 mod profiles;
 mod quick;
+mod references;
 mod sampling;
 mod sound;
 mod summary;
@@ -38,8 +40,9 @@ use self::chunk_pools::{ChunkPools, Types};
 use self::constants::{Constants, Into, ThreadRegistry};
 use self::context::ChunkLookahead;
 use self::met::{MetSamples, RecordingChoice};
-use self::plan::{CounterField, EventTypes, FieldRole, Plan};
+use self::plan::{CounterField, EventTypes, FieldRole, Plan, Plans};
 use self::profiles::{Profiles, ROWS, Rule};
+use self::references::MetReferences;
 use super::frame::{ChunkCutter, ExtentSource, PieceSink, unsupported, unsupported_version};
 use super::header::{Header, RecordingExtent};
 use super::read::{note_of, settle_schema};
@@ -118,6 +121,8 @@ struct Lowering<'s> {
     wants_labels: bool,
     /// Samples that are alike may be added up.
     sums: bool,
+    /// Nothing but notes is wanted.
+    notes_only: bool,
     /// What all chunks of the recording say; none when its only chunk decides.
     choice: Option<RecordingChoice>,
     /// Kinds of samples of the chunks so far, and how many samples there were.
@@ -164,6 +169,7 @@ impl<'s> Lowering<'s> {
             wants_events: asks.events,
             wants_labels: asks.labels,
             sums: asks.sums,
+            notes_only: asks.notes_only,
             choice: None,
             met: MetSamples::default(),
             n_samples: 0,
@@ -285,7 +291,7 @@ impl<'s> Lowering<'s> {
                     cell,
                 ) => {
                     let value = constants.value(field, cell, &mut self.tables);
-                    if let Some(counter) = counter {
+                    if let Some(counter) = counter.filter(|_| !self.notes_only) {
                         self.count(plan, counter, row, &value);
                     }
                     if let (Value::U64(address @ 1..), "address") = (&value, field.name.as_str()) {
@@ -440,8 +446,11 @@ impl<'s> Lowering<'s> {
         let mut cells = Vec::new();
         let mut row = EventRowParts::default();
         let mut alike = AlikeSamples::default();
+        let mut references = MetReferences::default();
         loop {
-            if self.sums && place.header.compressed() {
+            if self.notes_only && place.header.compressed() {
+                walk.run(|chunk, head, type_index| references.has(chunk, head, type_index));
+            } else if self.sums && place.header.compressed() {
                 let (clock, profiles) = (&constants.clock, &mut self.profiles);
                 let mut n_alike = 0;
                 walk.run(|chunk, head, type_index| {
@@ -479,6 +488,10 @@ impl<'s> Lowering<'s> {
             });
             row.time = place.header.start_time_ns;
             self.row(plan, fields, &cells, constants, &mut row);
+            if self.notes_only {
+                references.meet(place.chunk, &head, type_index, plan, fields);
+                continue;
+            }
             if let Some(rule) = plan.rule {
                 // The first of its kind, where samples are added up.
                 let is_first = alike.can_add(place.chunk, &head, type_index);
@@ -558,25 +571,6 @@ impl PieceSink for Lowering<'_> {
 
     fn note(&mut self, note: Note) -> Flow {
         self.sink.note(note)
-    }
-}
-
-/// Plans of the types met in a chunk.
-#[derive(Default)]
-struct Plans {
-    by_type: Vec<Option<Plan>>,
-}
-
-impl Plans {
-    fn get(&mut self, index: usize, plan: impl FnOnce() -> Plan) -> &Plan {
-        if self.by_type.len() <= index {
-            self.by_type.resize_with(index + 1, || None);
-        }
-        #[expect(
-            clippy::indexing_slicing,
-            reason = "the table was made long enough above"
-        )]
-        self.by_type[index].get_or_insert_with(plan)
     }
 }
 

@@ -157,6 +157,25 @@ impl Plan {
     }
 }
 
+/// Plans of the types met in a chunk.
+#[derive(Default)]
+pub(super) struct Plans {
+    by_type: Vec<Option<Plan>>,
+}
+
+impl Plans {
+    pub(super) fn get(&mut self, index: usize, plan: impl FnOnce() -> Plan) -> &Plan {
+        if self.by_type.len() <= index {
+            self.by_type.resize_with(index + 1, || None);
+        }
+        #[expect(
+            clippy::indexing_slicing,
+            reason = "the table was made long enough above"
+        )]
+        self.by_type[index].get_or_insert_with(plan)
+    }
+}
+
 /// The roles of an event type's fields, one after the other.
 struct FieldRoles<'s> {
     schema: &'s TypeSchemas,

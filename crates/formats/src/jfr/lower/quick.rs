@@ -67,14 +67,35 @@ impl QuickFields {
     /// Returns how samples of a plan are read; none where they have fields of other kinds than are read here, or no time.
     pub(super) fn of(plan: &Plan, fields: &[FieldSchema]) -> Option<Self> {
         let is_scaled = matches!(plan.rule?, Rule::Scaled(_));
+        let size = plan.amounts.size.filter(|_| is_scaled);
+        let of_steps = Self::of_steps(plan, fields, |at, role, field, n_keys| {
+            step(&plan.amounts, size, at, role, field, n_keys)
+        });
+        of_steps.filter(|quick| quick.steps.contains(&QuickStep::Start))
+    }
+
+    /// Returns how events of a plan are read of which nothing is wanted but the constants that they refer to; none where they
+    /// have fields of other kinds than are read here.
+    pub(super) fn of_references(plan: &Plan, fields: &[FieldSchema]) -> Option<Self> {
+        Self::of_steps(plan, fields, |_, role, field, n_keys| match field.kind {
+            FieldEncoding::Ref(_) if role != FieldRole::Unused => Some(QuickStep::Key(n_keys)),
+            kind => unwanted(kind),
+        })
+    }
+
+    /// Returns how events are read by what is done with each field: with the one at an index, behind so many of the key.
+    fn of_steps(
+        plan: &Plan,
+        fields: &[FieldSchema],
+        step: impl Fn(usize, FieldRole, &FieldSchema, usize) -> Option<QuickStep>,
+    ) -> Option<Self> {
         let mut steps = Vec::new();
         let mut n_keys = 0;
         for (at, (role, field)) in plan.roles.iter().zip(fields).enumerate() {
             if field.array {
                 return None;
             }
-            let size = plan.amounts.size.filter(|_| is_scaled);
-            let step = step(&plan.amounts, size, at, *role, field, n_keys)?;
+            let step = step(at, *role, field, n_keys)?;
             n_keys += usize::from(matches!(step, QuickStep::Key(_) | QuickStep::KeyByte(_)));
             match (steps.last_mut(), step) {
                 (Some(QuickStep::Integers(count)), QuickStep::Integers(more)) => *count += more,
@@ -82,13 +103,12 @@ impl QuickFields {
                 _ => steps.push(step),
             }
         }
-        let fits = n_keys <= KEYS && steps.contains(&QuickStep::Start);
         let has = AmountParts {
             amount: steps.contains(&QuickStep::Amount),
             weight: steps.contains(&QuickStep::Weight),
             size: steps.contains(&QuickStep::Size),
         };
-        fits.then_some(Self {
+        (n_keys <= KEYS).then_some(Self {
             steps,
             n_keys,
             layouts: Layouts::default(),
@@ -309,7 +329,7 @@ fn step(
     field: &FieldSchema,
     key: usize,
 ) -> Option<QuickStep> {
-    use FieldEncoding::{Bool, Byte, Char, Double, Float, Int, Long, Ref, Short};
+    use FieldEncoding::{Bool, Byte, Char, Float, Int, Long, Ref, Short};
     let is_amount = amounts.amount == Some(at);
     let is_state = amounts.state == Some(at);
     let tells = match role {
@@ -331,6 +351,14 @@ fn step(
         Long | Int | Short | Char | Ref(_) if tells => QuickStep::Key(key),
         Bool | Byte if tells => QuickStep::KeyByte(key),
         _ if tells => return None,
+        kind => return unwanted(kind),
+    })
+}
+
+/// Returns how a field that nobody wants is stepped over; none where that is not done here.
+fn unwanted(kind: FieldEncoding) -> Option<QuickStep> {
+    use FieldEncoding::{Bool, Byte, Char, Double, Float, Int, Long, Ref, Short};
+    Some(match kind {
         Long | Int | Short | Char | Ref(_) => QuickStep::Integers(1),
         Bool | Byte => QuickStep::Bytes(1),
         Float => QuickStep::Bytes(4),
