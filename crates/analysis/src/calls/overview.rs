@@ -180,6 +180,10 @@ impl Sink for CallsOverview {
     fn asks(&self) -> Asks {
         Asks {
             wants: Wants::Calls,
+            // Samples are counted alone.
+            sampled_events: false,
+            timeless_stacks: false,
+            labels: false,
             ..Asks::default()
         }
     }

@@ -123,6 +123,10 @@ impl Sink for CallSums {
     fn asks(&self) -> Asks {
         Asks {
             wants: Wants::Calls,
+            // Samples are counted alone.
+            sampled_events: false,
+            timeless_stacks: false,
+            labels: false,
             ..Asks::default()
         }
     }

@@ -439,6 +439,10 @@ impl Sink for CallTable {
                 None => Wants::Calls,
                 Some(_) => Wants::Spans,
             },
+            // Samples are counted alone.
+            sampled_events: false,
+            timeless_stacks: false,
+            labels: false,
             ..Asks::default()
         }
     }

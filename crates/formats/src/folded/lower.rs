@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use traceloom_model::bounds::subslice;
 use traceloom_model::{
-    Attribute, BATCH_ROWS, Clock, Flow, Frame, FrameId, Function, FunctionId, Limit, Limits, Order,
-    PartId, PathBatch, Profile, ProfileId, Resource, ResourceId, SampleBatch, SampleRow, Sink,
-    Spot, Stack, StackId, Tables, Track, TrackId, Unit, Value, ValueType,
+    Asks, Attribute, BATCH_ROWS, Clock, Flow, Frame, FrameId, Function, FunctionId, Limit, Limits,
+    Order, PartId, PathBatch, Profile, ProfileId, Resource, ResourceId, SampleBatch, SampleRow,
+    Sink, Spot, Stack, StackId, Tables, Track, TrackId, Unit, Value, ValueType,
 };
 
 use super::frame::{Owner, owner, parts};
@@ -29,9 +29,7 @@ pub fn lower(
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
     sink.begin(Order::Nested, Clock::Unix);
-    let mut stacks = StackTrie::new(&options.limits);
-    let asks = sink.asks();
-    stacks.writes_paths = !asks.stacks && !asks.labels;
+    let mut stacks = StackTrie::new(&options.limits, Rows::of(&sink.asks()));
     for part in 0..source.parts().len() {
         stacks.pair = is_comparison(source, part, options)?;
         let names: &[&str] = match stacks.pair {
@@ -96,6 +94,44 @@ fn is_comparison(source: &dyn Source, part: usize, options: &LowerOptions) -> Re
     Ok(seen > 0 && seen == pairs)
 }
 
+/// What becomes of lines.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    /// Samples with stacks of the table.
+    Stacks,
+    /// Samples with their frames, and no table of stacks.
+    Paths,
+    /// Samples without stacks.
+    Values,
+    /// Nothing but notes.
+    None,
+}
+
+impl Rows {
+    /// Returns what a sink has use for; lines have no time.
+    fn of(asks: &Asks) -> Self {
+        match asks {
+            Asks {
+                notes_only: true, ..
+            } => Self::None,
+            Asks {
+                amounts_only: true, ..
+            } => Self::Values,
+            Asks {
+                stacks: false,
+                labels: false,
+                ..
+            } => Self::Paths,
+            Asks {
+                stacks: true,
+                timeless_stacks: false,
+                ..
+            } => Self::Values,
+            _ => Self::Stacks,
+        }
+    }
+}
+
 /// Samples on their way to the sink, with stacks of the table or with paths.
 struct LineBatch {
     profile: ProfileId,
@@ -125,8 +161,7 @@ impl LineBatch {
 /// its stacks are taken from there and only the rest is looked up.
 struct StackTrie {
     model: Tables,
-    /// Stacks are written out, and no table of them is wanted.
-    writes_paths: bool,
+    rows: Rows,
     frames: HashMap<Box<[u8]>, FrameId, RandomState>,
     /// The functions of frames by their number, and how many of them were told.
     functions: Vec<FunctionId>,
@@ -162,10 +197,10 @@ struct OwnerId {
 }
 
 impl StackTrie {
-    fn new(limits: &Limits) -> Self {
+    fn new(limits: &Limits, rows: Rows) -> Self {
         Self {
             model: Tables::new(),
-            writes_paths: false,
+            rows,
             frames: HashMap::default(),
             functions: Vec::new(),
             told: 0,
@@ -217,19 +252,21 @@ impl StackTrie {
             note = Some(damage("limit_depth", line.offset, text));
         }
         let values = values.get(..batch.width).unwrap_or(&values);
-        if self.writes_paths {
-            let frames = self.ends.iter().rev().filter_map(|place| place.frame);
-            batch.paths.extend_sites(frames.map(FrameId::raw));
-            batch.paths.push(values);
-        } else {
-            batch.samples.push(&SampleRow {
+        match self.rows {
+            Rows::None => {}
+            Rows::Paths => {
+                let frames = self.ends.iter().rev().filter_map(|place| place.frame);
+                batch.paths.extend_sites(frames.map(FrameId::raw));
+                batch.paths.push(values);
+            }
+            Rows::Stacks | Rows::Values => batch.samples.push(&SampleRow {
                 stack: found.stack,
                 values,
                 time: None,
                 track: self.owner.track,
                 span: None,
                 labels: &[],
-            });
+            }),
         }
         note.map_or(Ok(()), Err)
     }
@@ -313,12 +350,12 @@ impl StackTrie {
 
     /// Returns the stack of a frame and its caller, where stacks are wanted.
     fn call(&mut self, caller: Option<StackId>, frame: FrameId) -> Option<StackId> {
-        if self.writes_paths {
+        if self.rows != Rows::Stacks {
             return None;
         }
         let model = &mut self.model;
         let stack = *self.stacks.entry((caller, frame)).or_insert_with(|| {
-            model.stack(Stack {
+            model.new_stack(Stack {
                 parent: caller,
                 frame,
                 truncated: false,

@@ -129,9 +129,13 @@ impl<'a> Code<'a> {
         let mut rest = location_ids;
         // A stack whose callers were cut off is like no other.
         while !cut && let Some((&id, inner)) = rest.split_last() {
-            let Some(next) = self.tree.follow(place, self.location(id)) else {
+            let location = self.location(id);
+            let Some(next) = self.tree.follow(place, location) else {
                 break;
             };
+            if location == UNKNOWN {
+                unknown_location(id, offset, tally);
+            }
             place = Some(next);
             rest = inner;
         }

@@ -50,10 +50,16 @@ fn profile(
         return Ok(false);
     };
     drop(pull);
+    let asks = sink.asks();
+    let is_bare = asks.notes_only || asks.amounts_only;
     // Paths have no labels, by which samples of the base of a difference are known.
-    let stacks = sink.asks().stacks || columns.strings.contains(b"pprof::base");
-    let timeless = sink.asks().timeless_stacks;
-    let mut lowering = Lowering::new(&columns, model, limits, (stacks, timeless));
+    let stacks = asks.stacks || is_bare || columns.strings.contains(b"pprof::base");
+    let wanted = match (is_bare, asks.timeless_stacks) {
+        (true, _) => WantedStacks::None,
+        (_, false) => WantedStacks::Timed,
+        (_, true) => WantedStacks::All,
+    };
+    let mut lowering = Lowering::new(&columns, model, limits, (stacks, wanted));
     if sink.define(lowering.model.take_definitions()).is_break() {
         return Ok(false);
     }
@@ -97,9 +103,17 @@ struct Lowering<'a> {
     plain: bool,
     /// Stacks go to the stack table.
     stacks: bool,
-    /// Those of samples without a time, too.
-    timeless_stacks: bool,
+    wanted: WantedStacks,
     n_values: usize,
+}
+
+/// Which samples are wanted with their stacks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WantedStacks {
+    All,
+    /// Those that have a time.
+    Timed,
+    None,
 }
 
 /// Strings of the profile that the model was given.
@@ -180,7 +194,7 @@ impl<'a> Lowering<'a> {
         columns: &'a Columns,
         model: &'a mut Tables,
         limits: &'a Limits,
-        (stacks, timeless_stacks): (bool, bool),
+        (stacks, wanted): (bool, WantedStacks),
     ) -> Self {
         let mut tally = CountedNotes::default();
         let mut strings = ProfileStrings::new(columns, !stacks);
@@ -204,7 +218,7 @@ impl<'a> Lowering<'a> {
             profile,
             plain: factors.iter().all(|&factor| factor == 1),
             stacks,
-            timeless_stacks,
+            wanted,
             n_values: factors.len(),
             factors,
         }
@@ -257,7 +271,12 @@ impl<'a> Lowering<'a> {
                 paths.push(values);
                 continue;
             }
-            let of_stack = match self.timeless_stacks || labels.time.is_some() {
+            let is_wanted = match self.wanted {
+                WantedStacks::All => true,
+                WantedStacks::Timed => labels.time.is_some(),
+                WantedStacks::None => false,
+            };
+            let of_stack = match is_wanted {
                 true => self.code.stack(
                     sample.location_id,
                     offset,
