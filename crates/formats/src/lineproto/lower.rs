@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use traceloom_model::{
-    Attribute, AttributeKey, BATCH_ROWS, Clock, ElementType, EventBatch, EventRow, EventType,
+    Asks, Attribute, AttributeKey, BATCH_ROWS, Clock, ElementType, EventBatch, EventRow, EventType,
     EventTypeId, Flow, Note, Order, PartId, ResourceId, Sink, StringId, Tables,
     Value as ModelValue,
 };
@@ -26,10 +26,15 @@ pub(super) fn lower(
     let asks = sink.asks();
     let mut lowering = Lowering {
         options,
-        depth: match (asks.notes_only, asks.amounts_only) {
-            (true, _) => Depth::Notes,
-            (false, true) => Depth::Amounts,
-            (false, false) => Depth::Rows,
+        depth: match asks {
+            Asks {
+                notes_only: true, ..
+            } => Depth::Notes,
+            Asks {
+                amounts_only: true, ..
+            } => Depth::Amounts,
+            Asks { events: false, .. } => Depth::Samples,
+            _ => Depth::Rows,
         },
         tables: Tables::new(),
         types: HashMap::new(),
@@ -56,7 +61,9 @@ pub(super) fn lower(
 enum Depth {
     /// Notes alone.
     Notes,
-    /// Profiles with samples, and events without their attributes.
+    /// Profiles with samples.
+    Samples,
+    /// Those, and events without their attributes.
     Amounts,
     /// Everything.
     Rows,
@@ -79,7 +86,7 @@ impl LineSink for Lowering<'_> {
         if is_index_point(point) {
             return match self.depth {
                 Depth::Notes => Flow::Continue(()),
-                Depth::Amounts if !has_samples(point) => Flow::Continue(()),
+                Depth::Samples | Depth::Amounts if !has_samples(point) => Flow::Continue(()),
                 _ => self.profile(point),
             };
         }
@@ -89,8 +96,8 @@ impl LineSink for Lowering<'_> {
             self.note(warn("point_without_time", point.offset, text))?;
         }
         match self.depth {
-            Depth::Notes => Flow::Continue(()),
-            _ => self.event(point),
+            Depth::Notes | Depth::Samples => Flow::Continue(()),
+            Depth::Amounts | Depth::Rows => self.event(point),
         }
     }
 
