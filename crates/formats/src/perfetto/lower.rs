@@ -70,6 +70,7 @@ fn rows(
         tally,
         sequences: Sequences::default(),
         interned: HashMap::default(),
+        sequence: None,
         tracks: TrackTable::new(descriptors),
         keys: AnnotationKeys::default(),
         slices: Slices::new(&options.limits),
@@ -103,7 +104,9 @@ pub(super) struct Lowering<'t> {
     pub(super) tables: &'t mut Tables,
     pub(super) tally: &'t mut CountedNotes,
     pub(super) sequences: Sequences,
+    /// Words of the sequences that packets were of so far, and the last of these.
     pub(super) interned: HashMap<u32, Interned, RandomState>,
+    sequence: Option<u32>,
     pub(super) tracks: TrackTable,
     pub(super) keys: AnnotationKeys,
     slices: Slices,
@@ -141,20 +144,10 @@ impl Lowering<'_> {
                 format!("packets of payload {number} are kept in the dump and not lowered")
             });
         }
-        let interned = self.interned.entry(packet.sequence).or_default();
-        if packet.cleared {
-            interned.clear();
-            self.running
-                .retain(|&(sequence, _), _| sequence != packet.sequence);
-        }
-        if let Some(body) = packet.interned {
-            if interned.len() < self.most_interned {
-                interned.take(body, self.tables);
-            } else {
-                self.tally.add(Level::Damage, "limit_table", offset, || {
-                    "a sequence interned more than the limit".to_owned()
-                });
-            }
+        let is_known = self.sequence == Some(packet.sequence);
+        if !is_known || packet.cleared || packet.interned.is_some() {
+            self.sequence = Some(packet.sequence);
+            self.intern(&packet, offset);
         }
         let event = packet.event.map(EventFields::read);
         let event = event.as_ref();
@@ -178,6 +171,25 @@ impl Lowering<'_> {
             });
         }
         self.event(&packet, event, time, offset);
+    }
+
+    /// Takes the words that a packet brings for those behind it.
+    fn intern(&mut self, packet: &Packet<'_>, offset: u64) {
+        let interned = self.interned.entry(packet.sequence).or_default();
+        if packet.cleared {
+            interned.clear();
+            self.running
+                .retain(|&(sequence, _), _| sequence != packet.sequence);
+        }
+        if let Some(body) = packet.interned {
+            if interned.len() < self.most_interned {
+                interned.take(body, self.tables);
+            } else {
+                self.tally.add(Level::Damage, "limit_table", offset, || {
+                    "a sequence interned more than the limit".to_owned()
+                });
+            }
+        }
     }
 
     fn event(

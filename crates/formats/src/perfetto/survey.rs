@@ -83,13 +83,19 @@ pub(super) fn survey(
             clock: stamp.clock,
             ns: stamp.ns,
         };
-        if let Some(before) = seen.get(&track)
-            && (before.sequence != now.sequence || before.clock != now.clock || before.ns > now.ns)
-        {
-            survey.shuffled.insert(track);
-        }
-        if seen.len() < most || seen.contains_key(&track) {
-            seen.insert(track, now);
+        let has_room = seen.len() < most;
+        match seen.get_mut(&track) {
+            Some(before) => {
+                let is_other = before.sequence != now.sequence || before.clock != now.clock;
+                if is_other || before.ns > now.ns {
+                    survey.shuffled.insert(track);
+                }
+                *before = now;
+            }
+            None if has_room => {
+                seen.insert(track, now);
+            }
+            None => {}
         }
         Flow::Continue(())
     })?;

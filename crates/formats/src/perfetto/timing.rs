@@ -38,7 +38,17 @@ pub(super) struct Sequences {
 
 impl Sequences {
     /// Takes what a packet changes, and returns its snapshot's readings and primary clock.
+    #[inline]
     pub(super) fn take(&mut self, packet: &Packet<'_>) -> (Vec<ClockReading>, Option<u32>) {
+        let is_event = packet.defaults.is_none() && packet.thread.is_none();
+        // Nearly all there is.
+        if is_event && packet.snapshot.is_none() && !packet.cleared {
+            return (Vec::new(), None);
+        }
+        self.change(packet)
+    }
+
+    fn change(&mut self, packet: &Packet<'_>) -> (Vec<ClockReading>, Option<u32>) {
         let sequence = self.all.entry(packet.sequence).or_default();
         if packet.cleared {
             sequence.clock = None;
