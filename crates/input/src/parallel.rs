@@ -4,14 +4,14 @@ use std::num::NonZero;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use traceloom_formats::{Error, Lower, LowerOptions, Piece, Pieces};
+use traceloom_formats::{Error, Lower, LowerOptions, Piece, Pieces, Source};
 use traceloom_model::{Asks, Batch, Flow, Join, Sink, Stage, Timestamp};
 
 use crate::Document;
 use crate::ahead::lower_scouted;
 use crate::pipe::Sender;
 
-/// Pieces smaller than this are lowered together: threads, and tables told again, have a price.
+/// Pieces smaller than this are lowered together, and documents without a scout: threads, and tables told again, have a price.
 const LEAST: u64 = 2 << 20;
 
 /// Batches of each thread that may wait for their turn.
@@ -109,8 +109,10 @@ fn lower_on(
             return lower_pieces(threads, document, lower, &pieces, options, sink);
         }
     }
+    let sizes = document.parts().iter().filter_map(|part| part.size);
     if let Some(scout) = format.scout
         && threads > 1
+        && sizes.sum::<u64>() >= least
         && options.only.is_none()
     {
         return lower_scouted(document, (scout, lower), options, sink);
