@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { dirname } from 'node:path';
-import { accessible, answered, browse, file, json, nanoseconds, same, serve, traceloom } from './browser.mjs';
+import { accessible, answered, browse, decoded, file, json, nanoseconds, same, serve, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 const near = (text, value) => assert.ok(Math.abs(nanoseconds(text) / value - 1) < 0.006, `${text} for ${value}`);
@@ -21,6 +21,7 @@ await serve(async ({ cdt, origin, data }) => {
     // Nothing has arrived: one screen says how to send, and its commands work.
     await page.goto(`${origin}/`);
     await page.getByText('Nothing has arrived.').waitFor();
+    await page.locator('.cmd code', { hasText: 'send FILE' }).waitFor();
     await accessible(page, 'Now, empty');
     const commands = await page.locator('.cmd code').allTextContents();
     const [sample] = commands;
@@ -35,6 +36,8 @@ await serve(async ({ cdt, origin, data }) => {
     }
     const captures = json('captures', 'ls', data, '--json');
     assert.equal(captures.length, 6);
+    // The page that was empty is another one by now, which takes files as well.
+    await page.getByText('Where the time goes').waitFor();
     const folded = { name: 'cpu.folded', mimeType: 'text/plain', buffer: Buffer.from('main;run 7\n') };
     await page.locator('input[type=file]').first().setInputFiles(folded);
     await page.getByText('cpu.folded is kept').waitFor();
@@ -43,6 +46,7 @@ await serve(async ({ cdt, origin, data }) => {
     await page.goto(`${origin}/`);
     const [overview] = json('calls', data, '--overview', '--json');
     await page.getByText('Where the time goes').waitFor();
+    await answered(page);
     assert.equal(await figure(page, 'calls'), String(overview.calls));
     near(await figure(page, 'median'), overview.durations.p50);
     near(await figure(page, '95th percentile'), overview.durations.p95);
@@ -97,11 +101,7 @@ await serve(async ({ cdt, origin, data }) => {
     }
 
     // What the store takes on the disk, how much it may take and how long it is kept.
-    let sealed = [];
-    while (sealed.length < 7 || !sealed.every(({ facts }) => facts)) {
-      await page.waitForTimeout(200);
-      sealed = json('captures', 'ls', data, '--json');
-    }
+    const sealed = await decoded(data, 7);
     await page.reload();
     await answered(page);
     const store = page.locator('.blk', { has: page.getByRole('heading', { name: /^Store/ }) });
@@ -127,7 +127,7 @@ await serve(async ({ cdt, origin, data }) => {
     await page.getByRole('link', { name: 'shop', exact: true }).click();
     await page.getByRole('button', { name: 'duration' }).click();
     await page.locator('th[aria-sort="descending"] >> text=duration').waitFor();
-    await page.locator('table[aria-busy=false]').waitFor();
+    await answered(page);
     const [slowest] = json('calls', `${data}#${id}`, '--json', '--sort=-duration');
     await page.locator('tr[data-row="0"]').click();
     const pane = page.getByRole('complementary', { name: 'The call' });
@@ -153,6 +153,7 @@ await serve(async ({ cdt, origin, data }) => {
   await browse(async (page) => {
     await page.goto(`${origin}/`);
     await page.getByText('Where the time goes').waitFor();
+    await answered(page);
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390);
     await accessible(page, 'Now on a phone');
   }, { origin, viewport: { width: 390, height: 844 }, hasTouch: true });

@@ -6,11 +6,15 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as after } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 const { TRACELOOM_NPM, TRACELOOM_BINARY, TRACELOOM_FOLDER, TRACELOOM_CHROMIUM } = process.env;
 const require = createRequire(join(TRACELOOM_NPM, 'x.js'));
 const { chromium } = require('playwright-core');
+
+/** Milliseconds after which what does not come is missing; where many tests share a machine, a command alone may take half of it. */
+const PATIENCE = 90_000;
 
 /** Path of a file in the folder that the test may write to. */
 export const file = (name) => join(TRACELOOM_FOLDER, name);
@@ -31,6 +35,25 @@ export async function told(...args) {
   const { stdout } = await run.catch(() => ({ stdout: '' }));
   return stdout.trim().split('\n').filter(Boolean).map((line) => JSON.parse(line));
 }
+
+/** Waits for what comes by itself: checks until it is so, and fails as the last check did. */
+export async function inTime(check, patience = PATIENCE) {
+  for (const until = Date.now() + patience; ;) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > until) throw error;
+      await after(patience / 1000);
+    }
+  }
+}
+
+/** Waits until so many captures are there and sealed, and decoding each showed what it holds; returns them. The collector does that beside all else. */
+export const decoded = (data, count) => inTime(() => {
+  const captures = json('captures', 'ls', data, '--json');
+  assert.deepEqual(captures.map(({ id, facts }) => (facts?.notes ? 'decoded' : id)), Array(count).fill('decoded'));
+  return captures;
+}, 4 * PATIENCE);
 
 /** Starts a collector over a new data folder, works with it, and stops it. */
 export async function serve(work, ...flags) {
@@ -76,11 +99,20 @@ export async function answered(page) {
     const look = () => done(!document.querySelector('h1') || Boolean(document.querySelector('[aria-busy=true]')));
     requestAnimationFrame(() => setTimeout(look, 20));
   }));
-  const until = Date.now() + 60_000;
+  const until = Date.now() + PATIENCE;
   for (let still = 0; still < 3;) {
     still = await isBusy() || asked.get(page).size ? 0 : still + 1;
     assert.ok(Date.now() < until, `${page.url()} is busy: ${[...asked.get(page)].map((request) => request.url())}`);
   }
+}
+
+/** Waits until a page has drawn what it was told: pictures come with the next frame, and the functions beside a flame graph after it. */
+export const painted = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 30))));
+
+/** Compares what a page of profiles shows, once it knows the captures and versions of which it chooses the other side. */
+export async function compare(page) {
+  await answered(page);
+  await page.getByRole('button', { name: 'Compare', exact: true }).click();
 }
 
 /** Goes to another page of the app as its links do. */
@@ -94,7 +126,7 @@ let running;
 let leaving;
 async function launched() {
   clearTimeout(leaving);
-  running ??= chromium.launch({ executablePath: TRACELOOM_CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] });
+  running ??= chromium.launch({ executablePath: TRACELOOM_CHROMIUM ?? '/usr/bin/chromium', timeout: PATIENCE, args: ['--no-sandbox', '--disable-gpu'] });
   return running;
 }
 function leave(browser) {
@@ -110,13 +142,23 @@ export async function browse(work, { origin = 'file://', asked: statuses = [], .
   const browser = await launched();
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   try {
+    context.setDefaultTimeout(PATIENCE);
     const page = await context.newPage();
     const faults = [];
     const open = new Set();
     asked.set(page, open);
-    // What arrives live is never over.
-    page.on('request', (request) => request.url().includes('/api/v1/live') || open.add(request));
-    page.on('framenavigated', (frame) => frame === page.mainFrame() && open.clear());
+    let coming;
+    page.on('request', (request) => {
+      if (request.isNavigationRequest() && request.frame() === page.mainFrame()) coming = request;
+      // What arrives live is never over.
+      if (!request.url().includes('/api/v1/live')) open.add(request);
+    });
+    // With another document go the questions of the last one, of which nobody tells the end; they stay where the address alone changes.
+    page.on('framenavigated', (frame) => {
+      if (frame !== page.mainFrame() || !coming) return;
+      coming = undefined;
+      open.clear();
+    });
     for (const end of ['requestfinished', 'requestfailed']) page.on(end, (request) => open.delete(request));
     page.on('pageerror', (error) => faults.push(String(error)));
     page.on('console', (message) => message.type() === 'error' && ![statuses].flat().some((status) => message.text().includes(`status of ${status}`)) && faults.push(message.text()));

@@ -1,18 +1,14 @@
 // Captures have more bytes than a question may read: pages say so, and read on.
 import assert from 'node:assert/strict';
-import { setTimeout } from 'node:timers/promises';
-import { accessible, addressOf, browse, json, serve, traceloom } from './browser.mjs';
+import { accessible, addressOf, browse, decoded, json, serve, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 const figure = (page, name) => page.locator('.figs.far > div', { hasText: name }).locator('b').textContent();
 
 await serve(async ({ cdt, origin, data }) => {
   for (let i = 0; i < 3; i += 1) traceloom('send', shop, '--to', cdt, '--service', 'shop');
-  let captures = [];
-  while (captures.length < 3 || !captures.every(({ facts, state }) => facts && state === 'goodbye')) {
-    captures = json('captures', 'ls', data, '--json');
-    await setTimeout(200);
-  }
+  const captures = await decoded(data, 3);
+  assert.ok(captures.every(({ state }) => state === 'goodbye'));
   const [, second, third] = captures.map(({ parts }) => parts.reduce((sum, { bytes }) => sum + bytes, 0));
   const budget = second + third;
   await browse(async (page) => {

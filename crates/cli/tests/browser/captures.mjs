@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { accessible, addressOf, browse, file, json, pushed, serve, traceloom } from './browser.mjs';
+import { accessible, addressOf, answered, browse, decoded, file, json, pushed, serve, traceloom } from './browser.mjs';
 
 const [shop, vector] = process.argv.slice(2);
 const cells = (page, rows) => page.$$eval(rows, (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent.trim())));
@@ -36,21 +36,17 @@ await serve(async ({ cdt, origin, data }) => {
       const notes = stdout.split('\n').filter(Boolean).map((line) => JSON.parse(line));
       return notes.filter((note) => levels.includes(note.level)).length;
     };
-    let decoded = [];
-    while (decoded.length < all.length) {
-      await page.waitForTimeout(500);
-      decoded = json('captures', 'ls', data, '--json').reverse().filter(({ facts }) => facts?.notes);
-    }
+    const read = (await decoded(data, all.length)).reverse();
     await page.reload();
     await page.locator('main tbody tr').first().waitFor();
-    const doubts = decoded.map(({ id, doubts }) => doubts.length + level(id, 'warn', 'damage'));
+    const doubts = read.map(({ id, doubts }) => doubts.length + level(id, 'warn', 'damage'));
     assert.ok(doubts.some((count) => count > 0), 'a damaged capture is doubtful');
     const shown = (await cells(page, 'main tbody tr')).map((row) => Number.parseInt(row.at(-1), 10) || 0);
     assert.deepEqual(shown, doubts);
     const chip = page.getByRole('button', { name: /^Doubtful/ });
     assert.equal(await chip.textContent(), `Doubtful ${doubts.filter((count) => count > 0).length}`);
     await page.goto(`${origin}/`);
-    const damagedId = decoded.find(({ id }) => level(id, 'warn', 'damage')).id;
+    const damagedId = read.find(({ id }) => level(id, 'warn', 'damage')).id;
     const told = page.locator('section', { hasText: 'of the last captures' }).locator('li', { has: page.locator(`a[href="/captures/${damagedId}"]`) });
     await told.waitFor();
     await page.goto(`${origin}/captures`);
@@ -65,6 +61,7 @@ await serve(async ({ cdt, origin, data }) => {
     await page.keyboard.press('Enter');
     await page.getByRole('complementary', { name: 'The capture' }).waitFor();
     assert.equal((await addressOf(page)).pathname, `/captures/${all[1].id}`);
+    await answered(page);
     await page.keyboard.press('Escape');
     await page.getByRole('complementary', { name: 'The capture' }).waitFor({ state: 'detached' });
 
@@ -109,6 +106,8 @@ await serve(async ({ cdt, origin, data }) => {
     await page.waitForURL(new RegExp(`at=0x${note.offset.toString(16)}`));
     const hex = pane.locator('pre.hex');
     await hex.waitFor();
+    // Before the notes are known these are the first bytes.
+    await answered(page);
     const from = Math.max(Math.floor(note.offset / 16) - 5, 0) * 16;
     const digits = (await hex.locator('div').allTextContents()).map((line) => line.slice(7, 56).replaceAll(' ', '')).join('');
     assert.equal(digits, bytes.subarray(from, from + 224).toString('hex'));
@@ -118,6 +117,7 @@ await serve(async ({ cdt, origin, data }) => {
     // Messages about these notes lead to them, without the collector's folders.
     await page.goto(`${origin}/calls?capture=${id}`);
     await page.getByRole('link', { name: 'The notes' }).waitFor();
+    await answered(page);
     assert.ok(!(await page.locator('body').innerText()).includes(data), 'no path of the collector is shown');
     await page.getByRole('link', { name: 'The notes' }).click();
     await page.waitForURL((url) => url.pathname === `/captures/${id}`);

@@ -1,25 +1,12 @@
 // Pages of captures say what the program prints, value by value, after the clicks of whoever looks at them.
 import assert from 'node:assert/strict';
-import { accessible, addressOf, browse, file, json, traceloom } from './browser.mjs';
+import { accessible, addressOf, browse, file, inTime, json, traceloom } from './browser.mjs';
 
 /** Rows that are compared of each table; the page shows so many at once. */
 const ROWS = 500;
 
 const captures = process.argv.slice(2);
 const cells = (page) => page.$$eval('.rows tbody tr', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.querySelector('[title]')?.title ?? cell.textContent)));
-
-/** Waits for what is so once the page has drawn what it was asked for. */
-async function inTime(page, check) {
-  const until = Date.now() + 10_000;
-  for (;;) {
-    try {
-      return await check();
-    } catch (error) {
-      if (Date.now() > until) throw error;
-      await page.waitForTimeout(50);
-    }
-  }
-}
 
 /** The rows of a table of `top`, as its page writes them, and the same rows by name. */
 async function expected(page, table) {
@@ -98,7 +85,7 @@ await browse(async (page, open) => {
       const table = tableOf(inRange, values, value);
       await page.click('.flame .view-table');
       const byName = await expected(page, table);
-      await inTime(page, async () => {
+      await inTime(async () => {
         const rows = await cells(page);
         assert.equal(rows.length, Math.min(table.functions.length, ROWS), `${capture} ${value} from ${from} to ${to}`);
         for (const [self, , total, , count, name] of rows) assert.deepEqual([self, total, count], byName.get(name), name);

@@ -1,6 +1,6 @@
 // The first walk: from a machine with nothing on it to the slow statement of the demonstration, counted in presses.
 import assert from 'node:assert/strict';
-import { browse, json, serve } from './browser.mjs';
+import { answered, browse, decoded, json, serve } from './browser.mjs';
 
 /** Presses that the walk may take. */
 const MOST = 4;
@@ -15,6 +15,7 @@ await serve(async ({ origin, data }) => {
     await page.goto(`${origin}/`);
     // It arrives while somebody looks, and nothing is pressed for it.
     await page.getByText('Where the time goes').waitFor({ timeout: 120_000 });
+    await decoded(data, 2);
     // The statement that one call spent most of its time in, as the command finds it.
     const [worst] = json('calls', data, '--json', '--sort=-duration')
       .filter(({ capture }) => capture)
@@ -24,7 +25,7 @@ await serve(async ({ origin, data }) => {
       .sort((a, b) => b.time_ns - a.time_ns);
     assert.ok(worst.time_ns > 1e9, 'the demonstration has a slow statement');
     await press(page.getByRole('link', { name: /calls over 1 s/ }));
-    await page.locator('table[aria-busy=false]').waitFor();
+    await answered(page);
     await press(page.locator('tr[data-row]', { hasText: worst.row.title.replace(/^[A-Z]+ /, '') }).first());
     const pane = page.getByRole('complementary', { name: 'The call' });
     await pane.getByText('most time in SQL').waitFor();

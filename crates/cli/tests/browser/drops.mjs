@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
-import { browse, file, same, sameFunctions, serve, told, traceloom, visit } from './browser.mjs';
+import { answered, browse, file, same, sameFunctions, serve, told, traceloom, visit } from './browser.mjs';
 
 const [shop, ...given] = process.argv.slice(2);
 const grouped = (number) => number.toLocaleString('en-US');
@@ -70,12 +70,12 @@ await serve(async ({ origin, data }) => {
   // Each file is converted to another format, so that every target has its turn.
   const targets = (await (await fetch(`${origin}/api/v1/formats`)).json()).rows.map(({ name }) => name);
   await browse(async (page) => {
-    // Each of them waits for commands that read the capture.
-    page.setDefaultTimeout(90_000);
     await page.goto(`${origin}/captures`);
     for (const path of paths) {
       const what = basename(path);
       await page.locator('label.drop').waitFor();
+      // It takes files a frame after it is drawn.
+      await answered(page);
       const sending = opened(path);
       const id = await dropped(page, path);
       const capture = `${data}#${id}`;

@@ -27,7 +27,6 @@ const tables = (page) => page.$$eval('#tables table', (all) => all.map((table) =
 })));
 
 await browse(async (page, open) => {
-  page.setDefaultTimeout(60_000);
   await open('traceloom.html');
   let compared = 0;
   for (const path of samples) {
