@@ -1,7 +1,7 @@
 // One call: every number of its page is of what `call --json` prints.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { accessible, addressOf, browse, file, json, nanoseconds, pushed, sameFunctions, serve, traceloom } from './browser.mjs';
+import { accessible, addressOf, answered, browse, file, json, nanoseconds, pushed, sameFunctions, serve, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 const near = (text, value) => assert.ok(value ? Math.abs(nanoseconds(text) / value - 1) < 0.006 : text === '0', `${text} for ${value}`);
@@ -280,7 +280,8 @@ await serve(async ({ cdt, origin, data }) => {
     await timeline.waitFor({ state: 'attached' });
     assert.ok((await timeline.textContent()).includes(`"${failed.thread}"`));
     await accessible(page, 'Thread');
-    // The profiles of its time and its thread are what `top` says of both.
+    // The profiles of its time and its thread are what `top` says of both; the way there is that of its service once captures are known.
+    await answered(page);
     await page.getByRole('link', { name: 'Profiles of that time and thread' }).click();
     await page.waitForURL(/\/profiles\?/);
     // Whatever its service sent then counts, profiles that come by themselves as well.

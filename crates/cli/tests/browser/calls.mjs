@@ -1,13 +1,17 @@
 // Calls: the list, the picture above it, the filter, what arrives, and what is saved, beside what the commands print.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { accessible, addressOf, browse, file, json, nanoseconds, pushed, serve, traceloom } from './browser.mjs';
+import { accessible, addressOf, answered, browse, file, inTime, json, nanoseconds, painted, pushed, serve, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 const rows = (page) => page.$$eval('tr[data-row]', (rows) => rows.map((row) => ({ at: Number(row.dataset.row), cells: [...row.cells].map((cell) => cell.textContent) })));
-const settled = (page) => page.locator('table[aria-busy=false]').waitFor();
+/** A page asks a frame after it is drawn: that it is not busy says nothing before. */
+const settled = async (page) => {
+  await answered(page);
+  await page.locator('table[aria-busy=false]').waitFor();
+};
 const heads = (page) => page.$$eval('th', (heads) => heads.map((head) => head.textContent));
-const found = (page, text) => page.locator('.field .cnt', { hasText: text }).waitFor();
+const found = (page, text) => page.locator('.field .cnt', { hasText: new RegExp(`^${text}`) }).waitFor();
 const near = (text, value) => assert.ok(Math.abs(nanoseconds(text) / value - 1) < 0.005, `${text} for ${value}`);
 const saved = async (page, name) => {
   const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name }).click()]);
@@ -70,6 +74,7 @@ await serve(async ({ cdt, origin, data }) => {
     const failed = page.locator('tr[data-row]', { hasText: 'failed' }).first();
     await failed.click();
     await page.getByRole('complementary', { name: 'The call' }).waitFor();
+    await answered(page);
     const [sign, cell] = [await failed.locator('.bad').last().boundingBox(), await failed.locator('td').last().boundingBox()];
     assert.ok(sign.x >= cell.x && sign.x + sign.width <= Math.min(cell.x + cell.width, (await page.locator('.work').boundingBox()).width), 'what is cut off is not that it failed');
     await page.keyboard.press('Escape');
@@ -103,7 +108,7 @@ await serve(async ({ cdt, origin, data }) => {
     // The chip asks for failed calls in the filter's words, and says so of nothing else.
     const chip = page.getByRole('button', { name: /^Failed/ });
     await chip.click();
-    await found(page, `${overview.errors} call`);
+    await found(page, `${overview.errors} calls?,`);
     assert.equal((await addressOf(page)).searchParams.get('q'), 'error = true');
     assert.equal(await chip.getAttribute('aria-pressed'), 'true');
     await chip.click();
@@ -121,6 +126,8 @@ await serve(async ({ cdt, origin, data }) => {
     await page.getByRole('option', { name: 'duration' }).waitFor();
     await filter.press('Tab');
     assert.equal(await filter.inputValue(), 'duration ');
+    // The caret is set with the next picture.
+    await painted(page);
     await filter.pressSequentially('> fast');
     await page.getByText('expected a duration').waitFor();
     await page.getByText('column 12').waitFor();
@@ -155,6 +162,7 @@ await serve(async ({ cdt, origin, data }) => {
     await accessible(page, 'No call matches');
     await page.getByRole('link', { name: 'Show all calls' }).click();
     await found(page, `${overview.calls} calls`);
+    await settled(page);
 
     // A rectangle of the picture is a range of time and of duration.
     const box = await page.locator('.scatter canvas').boundingBox();
@@ -167,9 +175,10 @@ await serve(async ({ cdt, origin, data }) => {
     const [, least, most] = /duration >= (\S+) and duration <= (\S+)/.exec(query.get('q'));
     const inside = json('calls', data, '--json', `--filter=duration >= ${least} and duration <= ${most}`, `--since=${query.get('from')}`, `--until=${query.get('to')}`);
     assert.ok(inside.length > 0 && inside.length < all.length, `${inside.length}`);
-    await found(page, `${inside.length} call`);
+    await found(page, `${inside.length} calls?,`);
     await page.goBack();
     await found(page, `${overview.calls} calls`);
+    await settled(page);
 
     // Columns of the capture itself, with their units; the address has them.
     await page.getByRole('button', { name: 'Columns' }).click();
@@ -195,11 +204,17 @@ await serve(async ({ cdt, origin, data }) => {
     await page.keyboard.press('Escape');
 
     // Calls that arrive while somebody looks stand on top.
+    const network = await page.context().newCDPSession(page);
+    await network.send('Network.enable');
+    const live = new Map();
+    network.on('Network.requestWillBeSent', ({ requestId, request }) => request.url.includes('/api/v1/live') && live.set(requestId, 0));
+    network.on('Network.dataReceived', ({ requestId, dataLength }) => live.has(requestId) && live.set(requestId, dataLength));
     await page.goto(`${origin}/calls?live=1`);
     await settled(page);
     await found(page, `${overview.calls} calls`);
-    // The first look of the live list has ended when the second connection was answered.
-    await page.waitForTimeout(3000);
+    // The collector says something once it has looked at what is there already, which is not sent.
+    await inTime(() => assert.ok([...live.values()].some((bytes) => bytes > 0), `nothing came of ${live.size} live lists`));
+    await network.detach();
     traceloom('send', shop, '--to', cdt, '--service', 'shop-2');
     await page.getByText(/\d+ calls? arrived/).waitFor();
 
@@ -217,7 +232,6 @@ await serve(async ({ cdt, origin, data }) => {
     const list = page.getByRole('region', { name: 'List of calls' });
     for (let step = 0; step < 40; step++) {
       await list.evaluate((list) => list.scrollTo(0, list.scrollHeight));
-      await page.waitForTimeout(100);
       await settled(page);
       if ((await rows(page)).at(-1).at === order.length - 1) break;
     }
@@ -227,6 +241,7 @@ await serve(async ({ cdt, origin, data }) => {
     for (const { at: row, cells } of end) near(cells[1], order[row].duration);
     await list.evaluate((list) => list.scrollTo(0, 0));
     await page.locator('tr[data-row="0"]').waitFor();
+    await settled(page);
     near((await rows(page))[0].cells[1], order[0].duration);
   }, { origin, asked: [400], acceptDownloads: true, timezoneId: 'Asia/Kolkata', viewport: { width: 1440, height: 2000 } });
 

@@ -1,11 +1,15 @@
 // Memory and locks: rows are those of `objects` and `monitors`, in the order that a head says, with what each row opens to.
 import assert from 'node:assert/strict';
 import { dirname, join } from 'node:path';
-import { accessible, addressOf, browse, json, nanoseconds, pushed, serve } from './browser.mjs';
+import { accessible, addressOf, answered, browse, json, nanoseconds, pushed, serve } from './browser.mjs';
 
 const [recording] = process.argv.slice(2);
 const rows = (page) => page.$$eval('tbody tr[tabindex]', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
-const settled = (page, label) => page.locator(`[role=tabpanel][aria-busy=false] table[aria-label="${label}"]`).waitFor();
+/** A tab asks a frame after it is drawn: that it is not busy says nothing before. */
+const settled = async (page, label) => {
+  await answered(page);
+  await page.locator(`[role=tabpanel][aria-busy=false] table[aria-label="${label}"]`).waitFor();
+};
 const near = (text, value) => assert.ok(Math.abs(nanoseconds(text) / value - 1) < 0.005, `${text} for ${value}`);
 const grouped = (value) => value.toLocaleString('en-US');
 
