@@ -1,7 +1,7 @@
 // Who may look: login, tokens and settings; and what every page has: the palette, keys, theme, zone, back and forward.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { accessible, addressOf, browse, file, json, serve, traceloom } from './browser.mjs';
+import { accessible, addressOf, answered, browse, file, json, serve, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 const status = async (origin, token) => (await fetch(`${origin}/api/v1/captures`, { headers: token ? { authorization: `Bearer ${token}` } : {} })).status;
@@ -30,6 +30,7 @@ await serve(async ({ cdt, origin, data }) => {
     await page.getByRole('heading', { level: 1, name: 'Settings' }).waitFor();
 
     // Who may read sees how it is set, and changes nothing.
+    await answered(page);
     const { settings, tokens } = await (await page.request.get(`${origin}/api/v1/settings`)).json();
     for (const [name, value] of Object.entries(settings)) {
       const written = typeof value === 'string' && !value.startsWith('[') ? `"${value}"` : String(value);
@@ -74,8 +75,8 @@ await serve(async ({ cdt, origin, data }) => {
     const kinds = page.locator('section', { has: page.getByRole('heading', { name: 'Kinds of work' }) });
     assert.equal(await kinds.locator('pre').textContent(), rules.trim());
     const own = json('top', '--hotspots', '--categories', file('kinds.txt'), data, '--json');
-    const answered = (await (await page.request.get(`${origin}/api/v1/hotspots`)).json()).rows;
-    assert.deepEqual(answered, own);
+    const told = (await (await page.request.get(`${origin}/api/v1/hotspots`)).json()).rows;
+    assert.deepEqual(told, own);
     assert.ok(JSON.stringify(own).includes('"shop"'));
     const filters = page.locator('section', { has: page.getByRole('heading', { name: 'Filters' }) });
     assert.deepEqual(await filters.locator('tbody code').allTextContents(), ['duration > 1s', 'com.acme']);
@@ -92,16 +93,21 @@ await serve(async ({ cdt, origin, data }) => {
     const long = json('calls', data, '--overview', '--json', '--filter', 'duration > 1s')[0];
     await page.getByText(`${long.calls} calls, `).waitFor();
 
-    // Files are sent in the name of the session.
+    // Files are sent in the name of the session, once the page knows that.
     await page.goto(`${origin}/captures`);
+    await answered(page);
     await page.locator('input[type=file]').first().setInputFiles({ name: 'a.folded', mimeType: 'text/plain', buffer: Buffer.from('main 1\n') });
     await page.getByText('a.folded is kept').waitFor();
 
     // The palette: a page, a service, a call by its id.
     const go = async (words, name) => {
+      // The page takes keys a frame after it is drawn; the palette knows services and filters when it has its answers.
+      await answered(page);
       await page.keyboard.press('Control+k');
+      await page.getByRole('combobox', { name: 'Go to' }).waitFor();
+      await answered(page);
       await page.getByRole('combobox', { name: 'Go to' }).fill(words);
-      // Answers come one after another and may push it down: it is what Enter takes once it is selected.
+      // Functions come later and may take the place of nothing found: it is what Enter takes once it is selected.
       await page.getByRole('option', { name, selected: true }).waitFor();
       await page.keyboard.press('Enter');
     };
@@ -130,27 +136,32 @@ await serve(async ({ cdt, origin, data }) => {
     assert.equal(await page.locator('.fetched input[type=search], .fetched .field input').first().inputValue(), busiest);
     await page.goBack();
     await page.waitForURL(/\/calls\?svc=shop/);
+    await answered(page);
     await page.keyboard.press('Control+k');
     await page.getByRole('dialog', { name: 'Go to' }).waitFor();
     await accessible(page, 'Palette');
     await page.keyboard.press('Escape');
+    await page.getByRole('dialog', { name: 'Go to' }).waitFor({ state: 'detached' });
 
     // Keys.
     await page.locator('body').press('?');
     await page.getByRole('dialog', { name: 'Keys' }).waitFor();
     await accessible(page, 'Keys');
     await page.keyboard.press('Escape');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor({ state: 'detached' });
     await page.locator('body').press('g');
     await page.keyboard.press('a');
     await page.waitForURL(`${origin}/captures`);
     // What is chosen goes along by keys as well.
     await page.goto(`${origin}/calls?svc=shop&from=2026-03-14T00%3A00%3A00Z`);
+    await answered(page);
     for (const [key, path] of [['p', '/profiles'], ['m', '/memory'], ['c', '/calls']]) {
       await page.locator('body').press('g');
       await page.keyboard.press(key);
       await page.waitForURL(`${origin}${path}?svc=shop&from=2026-03-14T00%3A00%3A00Z`);
     }
     await page.goto(`${origin}/captures`);
+    await answered(page);
     const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
     await page.locator('body').press('t');
     const dark = await theme();
