@@ -1,14 +1,13 @@
 // Profiles: what is chosen, alone and in comparison, is what `top` and `diff` print of the same captures.
 import assert from 'node:assert/strict';
-import { accessible, addressOf, browse, comparedRows, json, nanoseconds, serve, traceloom, visit } from './browser.mjs';
+import { accessible, addressOf, answered, browse, compare, comparedRows, decoded, flameRows, inTime, json, nanoseconds, painted, serve, traceloom, visit } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 const near = (text, value) => assert.ok(value === 0 ? /^0( ns)?$/.test(text) : Math.abs(nanoseconds(text) / value - 1) < 0.005, `${text} for ${value}`);
 const query = async (page) => (await addressOf(page)).searchParams;
 /** The functions that a graph's part lists: name, self, total, calls. */
 async function functions(page) {
-  await page.locator('.flame .view-table').click();
-  const rows = await page.$$eval('.flame .rows tbody tr', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.querySelector('[title]')?.title ?? cell.textContent)));
+  const rows = await flameRows(page);
   return rows.map((row) => [row.at(-1), row[0], row[2], row.at(-2)]);
 }
 async function equal(page, top) {
@@ -46,6 +45,7 @@ await serve(async ({ cdt, origin, data }) => {
     assert.deepEqual(threads.sort(), [...new Set(json('calls', '--json', chosen).map(({ thread }) => thread))].sort());
     await turn('method');
     await page.locator('.flame .view-graph').click();
+    await painted(page);
     // A press on the time of a function is one on its name.
     const [most] = json('top', '--json', chosen)[0].functions;
     await page.locator('.flame .funcs tbody tr', { has: page.getByTitle(most.function, { exact: true }) }).locator('td').first().click();
@@ -75,6 +75,7 @@ await serve(async ({ cdt, origin, data }) => {
     await page.locator('.fetched[aria-busy=false] .flame .view-graph').click();
     // The sentence is of everything.
     await page.locator('.flame .finding').waitFor();
+    await answered(page);
     const strip = await page.locator('.strip').boundingBox();
     await page.mouse.move(strip.x + strip.width * 0.5, strip.y + 40);
     await page.mouse.down();
@@ -82,7 +83,7 @@ await serve(async ({ cdt, origin, data }) => {
     await page.mouse.up();
     await page.waitForFunction(() => location.hash.includes('w='));
     assert.equal(await page.isHidden('.flame .finding'), true);
-    await page.getByRole('button', { name: 'Compare', exact: true }).click();
+    await compare(page);
     await page.locator('.fetched[aria-busy=false] .flame .recordings').waitFor();
     await accessible(page, 'Comparison');
     const sought = await query(page);
@@ -90,8 +91,7 @@ await serve(async ({ cdt, origin, data }) => {
     assert.equal(bounds.base_to, bounds.from);
     const flags = [`--since=${bounds.from}`, `--until=${bounds.to}`, `--base-since=${bounds.base_from}`, `--base-until=${bounds.base_to}`];
     const [diff] = json('diff', '--json', '--wide', chosen, chosen, ...flags);
-    await page.locator('.flame .view-table').click();
-    const rows = await page.$$eval('.flame .rows tbody tr', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.querySelector('[title]')?.title ?? cell.textContent)));
+    const rows = await flameRows(page);
     assert.equal(rows.length, diff.functions.length);
     const by = new Map(diff.functions.map((row) => [row.function, row]));
     for (const row of rows) {
@@ -111,7 +111,7 @@ await serve(async ({ cdt, origin, data }) => {
     // Two captures.
     await page.goto(`${origin}/profiles?capture=1-3`);
     await page.locator('.fetched[aria-busy=false] .flame').waitFor();
-    await page.getByRole('button', { name: 'Compare', exact: true }).click();
+    await compare(page);
     await page.getByText('Nothing to compare with yet.').waitFor();
     await page.getByRole('combobox', { name: 'Capture' }).selectOption('1-2');
     await page.locator('.fetched[aria-busy=false] .flame .recordings').waitFor();
@@ -145,13 +145,14 @@ await serve(async ({ cdt, origin, data }) => {
       await page.getByText(`Not read: ${what}.`).waitFor();
       await page.getByRole('button', { name: 'Read it' }).click();
       await page.getByText(`Not read: ${what}.`).waitFor({ state: 'detached' });
-      await page.waitForFunction(() => !document.querySelector('[aria-busy=true]'));
+      await answered(page);
     }
     // Of this dump the first that memory has are collections.
     await page.goto(`${origin}/memory`);
     await page.getByRole('tab', { name: /^GC/, selected: true }).waitFor();
 
     // Single profiles: every capture, the newest first; a press shows one alone.
+    await decoded(data, 3);
     await page.goto(`${origin}/profiles`);
     await page.getByRole('button', { name: 'Single profiles' }).click();
     await page.getByText('3 captures').waitFor();
@@ -159,8 +160,6 @@ await serve(async ({ cdt, origin, data }) => {
     assert.deepEqual(await page.$$eval('tbody tr', (rows) => rows.map((row) => row.cells[0].textContent.split(' ').at(-1))), ['1-3', '1-2', '1-1']);
     assert.equal(await page.locator('.heat rect').count() > 0, true);
     // The service and the time choose among them: what each holds counts, not when it came.
-    const kept = json('captures', 'ls', data, '--json').filter(({ facts }) => facts);
-    assert.equal(kept.length, 3);
     const named = () => page.$$eval('tbody tr', (rows) => rows.map((row) => row.cells[0].textContent.split(' ').at(-1)));
     for (const [query, left] of [['svc=shop', ['1-2', '1-1']], ['svc=default/stock', ['1-3']], ['from=2026-03-14T04:52:00Z', ['1-3', '1-2', '1-1']], ['from=-1h', []], ['to=2026-03-14T00:00:00Z', []]]) {
       await visit(page, `/profiles?view=single&${query}`);
@@ -178,6 +177,7 @@ await serve(async ({ cdt, origin, data }) => {
   await browse(async (page) => {
     await page.goto(`${origin}/profiles?to=2020-01-01T00:00:00Z`);
     await page.locator('.note', { hasText: 'There is nothing to draw.' }).waitFor();
+    await answered(page);
     assert.equal(await page.locator('.note.bad').count(), 0);
     await page.goto(`${origin}/draw?view=report&svc=nobody`);
     await page.locator('.note.bad', { hasText: 'no capture is of nobody' }).waitFor();
@@ -196,6 +196,7 @@ await serve(async ({ cdt, origin, data }) => {
     await accessible(page, 'dark Profiles');
     // On a phone functions are seen below the graph.
     const functions = page.locator('.flame .funcs tbody tr');
+    await answered(page);
     await functions.nth(3).scrollIntoViewIfNeeded();
     const row = await functions.nth(3).boundingBox();
     assert.ok(row.y > 0 && row.y + row.height <= 844 && (await page.locator('.flame .funcs').boundingBox()).height >= 4 * row.height, 'four functions have room');
@@ -212,18 +213,14 @@ await serve(async ({ cdt, origin, data }) => {
     });
     const drawn = async (wanted) => {
       await here();
-      const isSo = (wanted) => {
-        const of = (name) => document.querySelector(`.flame .${name}`);
-        const path = document.querySelectorAll('.flame .path button').length;
-        return JSON.stringify([of('dimension')?.value, of('search')?.value, path, of('told')?.textContent]) === JSON.stringify(wanted);
-      };
-      await page.waitForFunction(isSo, wanted);
+      await inTime(async () => assert.deepEqual(await seen(), wanted));
     };
     await page.goto(`${origin}/profiles?svc=shop`);
     await here();
     await page.locator('.flame .dimension').selectOption('class');
     await page.locator('.flame .search').fill('Repository');
     await page.waitForTimeout(600);
+    await answered(page);
     const view = await page.locator('.flame .view').boundingBox();
     for (let press = 0; press < 2; press++) {
       await page.mouse.click(view.x + view.width * 0.1, view.y + 30);
@@ -267,6 +264,7 @@ await serve(async ({ cdt, origin, data }) => {
     await here();
     await page.locator('.flame .search').fill('Repository');
     await page.waitForTimeout(600);
+    await answered(page);
     const graph = await page.locator('.flame .view').boundingBox();
     for (let press = 0; press < 2; press++) {
       await page.mouse.click(graph.x + graph.width * 0.1, graph.y + 30);
@@ -276,7 +274,7 @@ await serve(async ({ cdt, origin, data }) => {
     const lookedAt = async () => [await page.locator('.flame .search').inputValue(), await way()];
     const common = await lookedAt();
     assert.deepEqual([common[0], common[1].length > 0], ['Repository', true]);
-    const isSame = () => page.waitForFunction((wanted) => JSON.stringify([document.querySelector('.flame .search')?.value, [...document.querySelectorAll('.flame .path button')].map((button) => button.textContent)]) === JSON.stringify(wanted), common);
+    const isSame = () => inTime(async () => assert.deepEqual(await lookedAt(), common));
     for (const name of ['Before alone', 'After alone']) {
       await page.getByRole('link', { name }).click();
       await page.waitForURL((url) => !url.searchParams.has('view'));

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { addressOf, browse, comparedRows, file, json, same, sameFunctions, serve } from './browser.mjs';
+import { addressOf, browse, compare, comparedRows, file, json, same, sameFunctions, serve } from './browser.mjs';
 
 const [senders] = process.argv.slice(2);
 
@@ -93,7 +93,7 @@ await serve(async ({ origin, data }) => {
     // The two versions, beside each other.
     await page.goto(`${origin}/profiles?svc=shop&value=wall-time`);
     await drawn.waitFor();
-    await page.getByRole('button', { name: 'Compare', exact: true }).click();
+    await compare(page);
     await page.waitForURL(/base_version=1\.0&version=1\.1/);
     assert.equal((await addressOf(page)).searchParams.get('value'), 'wall-time');
     const rows = await comparedRows(page);

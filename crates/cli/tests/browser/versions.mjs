@@ -1,7 +1,7 @@
 // Versions of a service in comparison: what is offered is what senders said, and every number is one of `diff` and `top`.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { accessible, addressOf, browse, comparedRows, file, json, number, sameFunctions, serve, traceloom } from './browser.mjs';
+import { accessible, addressOf, browse, compare, comparedRows, file, json, number, sameFunctions, serve, traceloom } from './browser.mjs';
 
 /** Own time of functions of each version, in the order in which they came. */
 const VERSIONS = [
@@ -44,7 +44,7 @@ await serve(async ({ origin, data }) => {
     // The last two to come, until others are chosen.
     await page.goto(`${origin}/profiles?svc=shop`);
     await page.locator('.fetched[aria-busy=false] .flame').waitFor();
-    await page.getByRole('button', { name: 'Compare', exact: true }).click();
+    await compare(page);
     await page.waitForURL(/base_version=1\.10\.0&version=1\.10\.1/);
     await differs(page, second, third);
     await accessible(page, 'a comparison of versions');
