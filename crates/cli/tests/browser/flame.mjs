@@ -1,7 +1,7 @@
 // The flame graph's page shows what `top` and `tree` print, by mouse, by keyboard and from a link.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { accessible, addressOf, browse, file, json, traceloom } from './browser.mjs';
+import { accessible, addressOf, browse, file, json, painted, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 traceloom('flame', shop, '-o', file('flame.html'));
@@ -109,6 +109,7 @@ await browse(async (page, open) => {
   // Callers and callees of what is pressed come to its total, and the function's row says the same.
   const busiest = top.functions.slice(0, 100).reduce((a, b) => b.total > a.total ? b : a);
   await page.click('.view-graph');
+  await painted(page);
   await page.click(`.funcs button[title="${busiest.function}"]`);
   const [total_of, self_of] = await amounts(page, [busiest.total, busiest.self]);
   const heading = await page.textContent('.sandwich h2');

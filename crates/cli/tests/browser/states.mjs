@@ -1,7 +1,7 @@
 // What is seen has an address, and Back leads to what was seen before; what is taken out says so and comes back.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { accessible, browse, file, json, traceloom } from './browser.mjs';
+import { accessible, browse, file, json, painted, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 for (const page of ['flame', 'timeline', 'report']) traceloom(page, shop, '-o', file(`${page}.html`));
@@ -47,6 +47,8 @@ await browse(async (page, open) => {
   await page.keyboard.press('h');
   const frames = tree.nodes.filter((node) => node.function === root.function).length;
   assert.equal(await page.textContent('body > .toast span'), `Hidden: ${frames} frame${frames === 1 ? '' : 's'}`);
+  // It leaves after some seconds, unless the pointer is on it.
+  await page.hover('body > .toast');
   await accessible(page, 'toast');
   assert.match(await page.textContent('.cuts'), new RegExp(`^hidden: ${root.function}`));
   await page.click('.toast button');
@@ -130,7 +132,8 @@ await browse(async (page, open) => {
     const before = await hashOf(page);
     await page.mouse.move(left + width * from, y - 60);
     await page.mouse.down();
-    await page.mouse.move(left + width * to, y - 60, { steps: 4 });
+    // At once: moves of which one rests are steps of their own for Back.
+    await page.mouse.move(left + width * to, y - 60);
     await page.mouse.up();
     await page.waitForFunction((before) => location.hash !== before, before);
     await page.waitForTimeout(600);
@@ -140,8 +143,10 @@ await browse(async (page, open) => {
   isNear(await looked(), [0.5375, 0.125]);
   await drag(0.1, 0.3);
   isNear(await looked(), [0.1, 0.2]);
-  const drawing = () => page.$eval('.view canvas', (canvas) => canvas.toDataURL());
-  const shown = await drawing();
+  // The frame under the pointer is marked.
+  await page.mouse.move(0, 0);
+  await painted(page);
+  const shown = await page.$eval('.view canvas', (canvas) => canvas.toDataURL());
   const hash = await hashOf(page);
   await page.goBack();
   await page.waitForFunction((hash) => location.hash !== hash, hash);
@@ -160,6 +165,7 @@ writeFileSync(file('narrow.folded'), 'main;wide 1000000\nmain;a;b 2\nmain;c 3\n'
 traceloom('flame', file('narrow.folded'), '-o', file('narrow.html'));
 await browse(async (page, open) => {
   await open('narrow.html');
+  await painted(page);
   assert.equal(await page.textContent('.details .beyond'), '2 frames too narrow to be drawn, together 5');
   // On paper the address is said once, without folders.
   await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
@@ -190,10 +196,16 @@ await browse(async (page, open) => {
 // The timeline: Back undoes a zoom, and order, open tracks, table and what stands out are in the address.
 await browse(async (page, open) => {
   await open('timeline.html');
-  const drawing = () => page.$eval('.timeline .view canvas', (canvas) => canvas.toDataURL());
+  const drawing = async () => {
+    await painted(page);
+    return page.$eval('.timeline .view canvas', (canvas) => canvas.toDataURL());
+  };
   const first = await drawing();
-  await page.focus('.timeline .view');
-  for (let step = 0; step < 6; step++) await page.keyboard.press('w');
+  // At once: what rests between two keys is a step of its own for Back.
+  await page.$eval('.timeline .view', (view) => {
+    view.focus();
+    for (let step = 0; step < 6; step++) view.dispatchEvent(new KeyboardEvent('keydown', { key: 'w', bubbles: true, cancelable: true }));
+  });
   await page.waitForFunction(() => location.hash.includes('v='));
   assert.notEqual(await drawing(), first);
   await page.goBack();

@@ -1,6 +1,6 @@
 // The timeline of a collector: its longest spans at first, and every one of the stretch that is looked at.
 import assert from 'node:assert/strict';
-import { accessible, browse, json, serve, traceloom } from './browser.mjs';
+import { accessible, browse, json, painted, serve, traceloom } from './browser.mjs';
 
 const [shop] = process.argv.slice(2);
 
@@ -23,7 +23,8 @@ await serve(async ({ cdt, origin, data }) => {
     await page.goto(`${origin}/timeline?capture=1-1&items=40`);
     await page.locator('.timeline .view').waitFor();
     await accessible(page, 'Timeline');
-    await page.waitForTimeout(500);
+    // Tiles are asked for when the window has rested: a moment of the page's own clock, after which it would have asked.
+    await page.evaluate(() => new Promise((done) => setTimeout(done, 500)));
     assert.deepEqual(asked.map((one) => [one.get('items'), one.get('from')]), [['40', null]], 'the whole asks for nothing more');
     assert.match(await page.textContent('.missing'), /shortest spans and events are drawn together/);
 
@@ -34,7 +35,7 @@ await serve(async ({ cdt, origin, data }) => {
     await page.locator('.timeline[aria-busy=false]').waitFor();
     const [, tile] = asked.slice(-2);
     assert.ok(BigInt(tile.get('from')) < BigInt(Math.round(short.start_ns)) && BigInt(tile.get('to')) > BigInt(Math.round(short.end_ns)));
-    await page.waitForTimeout(300);
+    await painted(page);
     const view = await page.locator('.timeline .view').boundingBox();
     const x = view.x + 208 + (view.width - 208) * 0.5;
     let found = '';
