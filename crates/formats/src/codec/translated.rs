@@ -38,8 +38,9 @@ pub(crate) fn lower(
 ) -> Result<(), Error> {
     let mut parts = Vec::new();
     for part in 0..source.parts().len() {
-        let bytes = whole(source.open(part, 0)?.as_mut(), &options.limits)?;
-        parts.push(translate(&bytes, &options.limits));
+        let mut pull = source.open(part, 0)?;
+        let text = whole(pull.as_mut(), &options.limits)?;
+        parts.push(translate(text.bytes, &options.limits));
     }
     let translated = TranslatedSource { source, parts };
     let mut offsets = OriginalOffsets {

@@ -80,11 +80,11 @@ fn skip(chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Result<usize, Step> {
     Ok(consumed)
 }
 
-/// Pulls everything a part holds.
+/// Pulls everything a part holds, in one window.
 ///
 /// # Errors
 /// What the pull fails with, and [`crate::ErrorKind::Limit`] for a part above [`Limit::Record`].
-pub fn whole(pull: &mut dyn Pull, limits: &Limits) -> Result<Vec<u8>, Error> {
+pub fn whole<'p>(pull: &'p mut dyn Pull, limits: &Limits) -> Result<Chunk<'p>, Error> {
     let limit = limits.size(Limit::Record);
     let mut need = 64 << 10;
     loop {
@@ -94,8 +94,10 @@ pub fn whole(pull: &mut dyn Pull, limits: &Limits) -> Result<Vec<u8>, Error> {
             return Err(Error::limit(chunk.offset, text));
         }
         if chunk.eof {
-            return Ok(chunk.bytes.to_vec());
+            break;
         }
         need = chunk.bytes.len().saturating_mul(2).max(need);
     }
+    // Nothing more is read.
+    pull.pull(0, need)
 }

@@ -36,6 +36,7 @@ pub const FORMAT: Format = Format {
     probe,
     reader: Some(|limits| Box::new(JsonReader::new(&LAYOUT, limits))),
     lower: Some(lower::lower),
+    lowers_notes: true,
     ..Format::BASE
 };
 
@@ -47,6 +48,7 @@ pub const HEAP: Format = Format {
     probe: heap::probe,
     reader: Some(|limits| Box::new(JsonReader::new(&HEAP_LAYOUT, limits))),
     lower: Some(heap::lower),
+    lowers_notes: true,
     magic: b"{\"head\":",
     ..FORMAT
 };

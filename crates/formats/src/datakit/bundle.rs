@@ -152,12 +152,13 @@ impl Bundle<'_> {
             let Some(format) = part.format.filter(|_| is_metadata(part)) else {
                 continue;
             };
-            let bytes = whole(self.source.open(at, 0)?.as_mut(), &self.options.limits)?;
+            let mut pull = self.source.open(at, 0)?;
+            let bytes = whole(pull.as_mut(), &self.options.limits)?.bytes;
             let (rank, metadata) = if format.name == EVENT.name {
-                (1, Metadata::from_event(&bytes, &self.options.limits))
+                (1, Metadata::from_event(bytes, &self.options.limits))
             } else {
                 let mut metadata = Metadata::default();
-                for message in &http::messages(&bytes) {
+                for message in &http::messages(bytes) {
                     input_tags.extend(message.header(INPUT_TAGS).map(str::to_owned));
                     if ingest::is_ingest(message) {
                         metadata.fill_from(ingest::metadata(message));

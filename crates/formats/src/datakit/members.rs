@@ -14,7 +14,7 @@ use crate::codec::whole;
 use crate::{Error, Member, Pull};
 
 pub(super) fn members(pull: &mut dyn Pull, limits: &Limits) -> Result<Vec<Member>, Error> {
-    Ok(of_recording(&whole(pull, limits)?))
+    Ok(of_recording(whole(pull, limits)?.bytes))
 }
 
 /// Lists the members of a recording: each bundle in a folder of its own when there are several.

@@ -18,14 +18,15 @@ pub(super) fn lower(
     options: &LowerOptions,
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
-    let bytes = whole(source.open(0, 0)?.as_mut(), &options.limits)?;
-    let members = super::members::of_recording(&bytes);
+    let mut pull = source.open(0, 0)?;
+    let bytes = whole(pull.as_mut(), &options.limits)?.bytes;
+    let members = super::members::of_recording(bytes);
     let texts: Vec<(String, Vec<u8>)> = members
         .into_iter()
         .map(|member| {
             let piece = |&(offset, length): &(u64, u32)| {
                 let start = in_memory(offset);
-                subslice(&bytes, start..start.saturating_add(length as usize))
+                subslice(bytes, start..start.saturating_add(length as usize))
             };
             let content: Vec<u8> = member.pieces.iter().flat_map(piece).copied().collect();
             (member.name, content)
@@ -70,7 +71,7 @@ pub(super) fn lower(
         }
         (tables, tracks) = (bundle.tables, bundle.tracks);
     }
-    pushes(&bytes, options, sink, tables, tracks)
+    pushes(bytes, options, sink, tables, tracks)
 }
 
 /// Lowers the profiles of pushes, each with the labels of its series.

@@ -19,13 +19,13 @@ pub(crate) fn rewrite(
     output: &mut dyn Output,
     notes: &mut dyn FnMut(Note) -> Flow,
 ) -> Result<Vec<Change>, Error> {
-    let bytes = whole(pull, limits)?;
-    let document = Document::parse(&bytes, limits);
-    let after = subslice(&bytes, document.end()..);
+    let bytes = whole(pull, limits)?.bytes;
+    let document = Document::parse(bytes, limits);
+    let after = subslice(bytes, document.end()..);
     let whole = document.defects().is_empty() && after.trim_ascii().is_empty();
     let root = document.root().and_then(|root| root.get("root_frame"));
     if whole && root.is_some_and(|root| root.get("value").or(root.items().next()).is_some()) {
-        output.write("", &bytes)?;
+        output.write("", bytes)?;
         return Ok(Vec::new());
     }
     for defect in document.defects() {
@@ -38,7 +38,7 @@ pub(crate) fn rewrite(
         limits: *limits,
         ..LowerOptions::default()
     };
-    let source = SliceSource::default().with("", &FORMAT, &bytes);
+    let source = SliceSource::default().with("", &FORMAT, bytes);
     let mut target = raise::raise(&RaiseOptions::default(), output)?;
     lower::lower(&source, &options, target.as_mut())?;
     target.finish()?;

@@ -32,6 +32,7 @@ pub const FORMAT: Format = Format {
     probe,
     reader: Some(|limits| Box::new(JsonReader::new(&LAYOUT, limits))),
     lower: Some(lower::lower),
+    lowers_notes: true,
     ..Format::BASE
 };
 

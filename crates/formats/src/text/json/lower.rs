@@ -2,6 +2,7 @@
 
 use traceloom_model::{Clock, Flow, Note, Order, PartId, Sink, Tables};
 
+use super::reader::{bytes_behind, end_of};
 use super::{Document, Value};
 use crate::codec::whole;
 use crate::{Error, LowerOptions, Source, damage};
@@ -49,8 +50,9 @@ pub fn lower_documents(
     let mut tables = Tables::new();
     sink.begin(order, clock(&mut tables));
     for part in 0..source.parts().len() {
-        let bytes = whole(source.open(part, 0)?.as_mut(), &options.limits)?;
-        let document = Document::parse(&bytes, &options.limits);
+        let mut pull = source.open(part, 0)?;
+        let bytes = whole(pull.as_mut(), &options.limits)?.bytes;
+        let document = Document::parse(bytes, &options.limits);
         let mut lowered = Lowered {
             tables: &mut tables,
             part: PartId::nth(part),
@@ -66,6 +68,10 @@ pub fn lower_documents(
         }
         if let (Some(root), Flow::Continue(())) = (document.root(), step) {
             step = lower(root, &mut lowered);
+        }
+        let end = end_of(&document, bytes);
+        if let (Some(note), Flow::Continue(())) = (bytes_behind(bytes, end, 0), step) {
+            step = lowered.note(note);
         }
         if step.is_break() || lowered.define().is_break() {
             break;

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use traceloom_model::bounds::subslice;
-use traceloom_model::{Flow, Limits};
+use traceloom_model::{Flow, Limits, Note};
 
 use super::{Document, Kind, Value};
 use crate::codec::WholeInput;
@@ -78,22 +78,19 @@ impl JsonReader {
             let note = damage(defect.kind, offset, defect.text);
             out.note(note.counting((defect.skipped as u64).max(1)))?;
         }
-        let end = after_space(chunk.bytes, document.end());
+        let end = end_of(&document, chunk.bytes);
         if let Some(root) = document.root() {
             self.records(chunk, root, end, out)?;
         }
-        let start = if document.root().is_some() { end } else { 0 };
-        let rest = subslice(chunk.bytes, start..);
-        if rest.is_empty() {
+        let Some(note) = bytes_behind(chunk.bytes, end, chunk.offset) else {
             return ControlFlow::Continue(0);
+        };
+        if self.several && end > 0 {
+            return ControlFlow::Continue(end);
         }
-        if self.several && start > 0 {
-            return ControlFlow::Continue(start);
-        }
-        let offset = chunk.offset + start as u64;
-        let note = warn("bytes_after_document", offset, "bytes follow the document");
-        out.note(note.counting(rest.len() as u64))?;
-        out.record(&Opaque::damage(offset, rest))?;
+        let offset = note.offset;
+        out.note(note)?;
+        out.record(&Opaque::damage(offset, subslice(chunk.bytes, end..)))?;
         ControlFlow::Continue(0)
     }
 
@@ -157,12 +154,22 @@ impl Reader for JsonReader {
     }
 }
 
-fn after_space(bytes: &[u8], from: usize) -> usize {
-    let rest = subslice(bytes, from..);
-    from + rest
-        .iter()
-        .take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
-        .count()
+/// Returns where a document ends, with the space behind it; 0 where there is none.
+pub(super) fn end_of(document: &Document<'_>, bytes: &[u8]) -> usize {
+    if document.root().is_none() {
+        return 0;
+    }
+    let rest = subslice(bytes, document.end()..).iter();
+    let is_space = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+    document.end() + rest.take_while(is_space).count()
+}
+
+/// Returns the note about bytes behind a document that ends there, where there are any.
+pub(super) fn bytes_behind(bytes: &[u8], end: usize, offset: u64) -> Option<Note> {
+    let count = bytes.len().saturating_sub(end) as u64;
+    let offset = offset + end as u64;
+    let note = warn("bytes_after_document", offset, "bytes follow the document");
+    (count > 0).then(|| note.counting(count))
 }
 
 fn follow<'d>(
