@@ -9,14 +9,14 @@ use traceloom_formats::{Format, LowerOptions, Source as _, damage};
 use traceloom_input::{Document, Input, lower};
 use traceloom_model::{
     Asks, Batch, Clock, CounterBatch, Definitions, EventBatch, Flow, Level, Note, Notes, Order,
-    PartId, SampleBatch, Sink, SpanBatch, Stage, Wants, printable,
+    PartId, SampleBatch, Sink, SpanBatch, Stage, Timestamp, Wants, printable,
 };
 
 use crate::Outcome;
 use crate::args::Common;
 use crate::beside::{Cancellable, beside};
 use crate::event_watch::EventWatch;
-use crate::info::{gather_part, note_json};
+use crate::info::{PartSummary, gather_part, note_json};
 use crate::numbers::count;
 use crate::open::{open_among, with_progress};
 use crate::streams::stdout;
@@ -150,7 +150,12 @@ fn read_parts(
         .copied()
         .filter(|at| !of_lowering.contains(at))
     {
-        let facts = gather_part(input, at, &common.limits()?, common.strict)?;
+        // Nobody but a watch counts records.
+        let facts = match sink.watch.is_some() {
+            true => PartSummary::new(common.strict),
+            false => PartSummary::of_notes(common.strict),
+        };
+        let facts = gather_part(input, at, &common.limits()?, facts)?;
         for note in facts.notes.kept() {
             let _ = sink.add(note.clone());
         }
@@ -266,6 +271,10 @@ impl Stage for NoteSender<'_> {
             notes_only: true,
             ..asks()
         }
+    }
+
+    fn wants_details(&self, _start: Timestamp, _end: Option<Timestamp>) -> bool {
+        false
     }
 
     fn pass(&mut self, batch: Batch) -> Flow {

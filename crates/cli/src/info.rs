@@ -152,9 +152,27 @@ pub(crate) struct PartSummary {
     /// It has events.
     events: bool,
     strict: bool,
+    /// Records are not looked at.
+    notes_only: bool,
 }
 
 impl PartSummary {
+    /// Of a part that is read to its end, or to the first damage.
+    pub(crate) fn new(strict: bool) -> Self {
+        Self {
+            strict,
+            ..Self::default()
+        }
+    }
+
+    /// The same, of which only the notes are wanted.
+    pub(crate) fn of_notes(strict: bool) -> Self {
+        Self {
+            notes_only: true,
+            ..Self::new(strict)
+        }
+    }
+
     /// Takes what a format summed up of the part called `file`.
     fn of(summary: RecordingSummary, file: &str, common: &Common) -> Self {
         let mut totals = ValueTotals::default();
@@ -276,6 +294,9 @@ impl ValueColumn {
 
 impl RecordSink for PartSummary {
     fn record(&mut self, record: &dyn Record) -> Flow {
+        if self.notes_only {
+            return Flow::Continue(());
+        }
         self.records.add(record.kind());
         self.decoded = self.decoded.max(record.offset() + record.len());
         if let Some(zero) = record.time_zero() {
@@ -394,7 +415,7 @@ fn gather_parts(
             }
             let facts = match known.contains_key(&at) {
                 true => continue,
-                false => gather_part(input, at, &limits, strict),
+                false => gather_part(input, at, &limits, PartSummary::new(strict)),
             };
             if facts.as_ref().map_or(true, |facts| facts.stopped) {
                 last.fetch_min(at, Ordering::Relaxed);
@@ -459,12 +480,8 @@ pub(crate) fn gather_part(
     input: &Input,
     at: usize,
     limits: &Limits,
-    strict: bool,
+    mut facts: PartSummary,
 ) -> anyhow::Result<PartSummary> {
-    let mut facts = PartSummary {
-        strict,
-        ..PartSummary::default()
-    };
     facts.notes.part(PartId::nth(at));
     let format = input.parts().get(at).and_then(|part| part.part.format);
     match format.and_then(|format| format.reader) {
