@@ -17,5 +17,18 @@ pub use sums::{CallSum, CallSums};
 pub use table::{Call, CallQuery, CallState, CallTable, Calls, Sender};
 pub use uses::Uses;
 
+use traceloom_model::{Asks, Wants};
+
+/// Returns what a sink asks for that takes calls and only counts samples.
+fn of_calls(wants: Wants) -> Asks {
+    Asks {
+        wants,
+        sampled_events: false,
+        timeless_stacks: false,
+        labels: false,
+        ..Asks::default()
+    }
+}
+
 #[cfg(test)]
 mod tests;

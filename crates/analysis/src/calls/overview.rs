@@ -8,6 +8,7 @@ use traceloom_model::{
     SpanStatus, StringId, Timestamp, Wants,
 };
 
+use super::of_calls;
 use crate::Sketch;
 use crate::filter::{CallOfRow, Selection};
 
@@ -178,14 +179,7 @@ impl CallsOverview {
 
 impl Sink for CallsOverview {
     fn asks(&self) -> Asks {
-        Asks {
-            wants: Wants::Calls,
-            // Samples are counted alone.
-            sampled_events: false,
-            timeless_stacks: false,
-            labels: false,
-            ..Asks::default()
-        }
+        of_calls(Wants::Calls)
     }
 
     fn begin(&mut self, order: Order, clock: Clock) {

@@ -9,6 +9,7 @@ use traceloom_model::{
     SpanStatus, StringId, Wants,
 };
 
+use super::of_calls;
 use crate::calltree::Grounds;
 use crate::filter::{CallOfRow, Selection};
 use crate::{GroupBy, Sketch};
@@ -121,14 +122,7 @@ fn sort(all: &mut [CallSum]) {
 
 impl Sink for CallSums {
     fn asks(&self) -> Asks {
-        Asks {
-            wants: Wants::Calls,
-            // Samples are counted alone.
-            sampled_events: false,
-            timeless_stacks: false,
-            labels: false,
-            ..Asks::default()
-        }
+        of_calls(Wants::Calls)
     }
 
     fn begin(&mut self, order: Order, clock: Clock) {

@@ -11,6 +11,7 @@ use traceloom_model::{
 };
 
 use super::cell::SortKey;
+use super::of_calls;
 use super::uses::Finder;
 use super::{CallCounts, CallsAfter, Column, Uses};
 use crate::Pauses;
@@ -434,17 +435,10 @@ fn texts_of(attributes: &[Attribute], into: &mut HashSet<StringId>) {
 
 impl Sink for CallTable {
     fn asks(&self) -> Asks {
-        Asks {
-            wants: match self.finder {
-                None => Wants::Calls,
-                Some(_) => Wants::Spans,
-            },
-            // Samples are counted alone.
-            sampled_events: false,
-            timeless_stacks: false,
-            labels: false,
-            ..Asks::default()
-        }
+        of_calls(match self.finder {
+            None => Wants::Calls,
+            Some(_) => Wants::Spans,
+        })
     }
 
     fn wants_details(&self, start: Timestamp, end: Option<Timestamp>) -> bool {

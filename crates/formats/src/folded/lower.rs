@@ -110,24 +110,14 @@ enum Rows {
 impl Rows {
     /// Returns what a sink has use for; lines have no time.
     fn of(asks: &Asks) -> Self {
-        match asks {
-            Asks {
-                notes_only: true, ..
-            } => Self::None,
-            Asks {
-                amounts_only: true, ..
-            } => Self::Values,
-            Asks {
-                stacks: false,
-                labels: false,
-                ..
-            } => Self::Paths,
-            Asks {
-                stacks: true,
-                timeless_stacks: false,
-                ..
-            } => Self::Values,
-            _ => Self::Stacks,
+        if asks.notes_only {
+            Self::None
+        } else if asks.amounts_only || asks.stacks && !asks.timeless_stacks {
+            Self::Values
+        } else if asks.stacks || asks.labels {
+            Self::Stacks
+        } else {
+            Self::Paths
         }
     }
 }

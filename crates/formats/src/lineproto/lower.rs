@@ -23,19 +23,9 @@ pub(super) fn lower(
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
     sink.begin(Order::None, Clock::Unix);
-    let asks = sink.asks();
     let mut lowering = Lowering {
         options,
-        depth: match asks {
-            Asks {
-                notes_only: true, ..
-            } => Depth::Notes,
-            Asks {
-                amounts_only: true, ..
-            } => Depth::Amounts,
-            Asks { events: false, .. } => Depth::Samples,
-            _ => Depth::Rows,
-        },
+        depth: Depth::of(&sink.asks()),
         tables: Tables::new(),
         types: HashMap::new(),
         events: EventBatch::default(),
@@ -67,6 +57,20 @@ enum Depth {
     Amounts,
     /// Everything.
     Rows,
+}
+
+impl Depth {
+    fn of(asks: &Asks) -> Self {
+        if asks.notes_only {
+            Self::Notes
+        } else if asks.amounts_only {
+            Self::Amounts
+        } else if asks.events {
+            Self::Rows
+        } else {
+            Self::Samples
+        }
+    }
 }
 
 struct Lowering<'s> {
