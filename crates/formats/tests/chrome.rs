@@ -374,6 +374,145 @@ fn events_of_a_thread_do_not_wait_for_its_last_one() {
     assert_eq!(family(&again), family(&recording));
 }
 
+/// Reads a trace with room for so many slices that wait.
+fn read_with_room(text: &str, room: u64) -> Recording {
+    let mut options = LowerOptions::default();
+    options.limits.set("open_spans", room).unwrap();
+    let input = SliceSource::default().with("trace.json", chrome(), text.as_bytes());
+    let mut read = Recording::default();
+    chrome().lower.unwrap()(&input, &options, &mut read).unwrap();
+    read
+}
+
+#[test]
+fn flows_behind_all_slices_find_theirs_and_no_slice_waits() {
+    let slices = (0..100).map(|at| {
+        let (thread, ts) = (at % 2 + 1, at * 10);
+        format!(r#"{{"ph":"X","pid":1,"tid":{thread},"name":"n{at}","ts":{ts},"dur":5}}"#)
+    });
+    let flow = |phase: char, thread: u32, id: u32, ts: u32, rest: &str| {
+        format!(
+            r#"{{"ph":"{phase}","pid":1,"tid":{thread},"id":{id},"ts":{ts},"name":"go"{rest}}}"#
+        )
+    };
+    let flows = [
+        // The ends first: what they end is told last.
+        flow('f', 2, 1, 52, r#","bp":"e""#),
+        flow('f', 2, 2, 61, ""),
+        flow('t', 1, 1, 41, ""),
+        flow('s', 1, 2, 22, ""),
+        flow('s', 1, 1, 1, ""),
+        // In none.
+        flow('s', 1, 3, 7, ""),
+        // The number of the first flow again.
+        flow('s', 1, 1, 601, ""),
+        flow('f', 2, 1, 612, r#","bp":"e""#),
+    ];
+    let all: Vec<String> = slices.chain(flows).collect();
+    let recording = read_with_room(&format!("[{}]", all.join(",\n")), 16);
+    assert_eq!(kinds(&recording), [""; 0]);
+    assert_eq!(recording.spans.len(), 100);
+    let mut links: Vec<String> = said(&recording);
+    links.retain(|line| line.contains("link"));
+    links.sort();
+    let link = |from: u32, to: u32| {
+        let at = |nth: u32| (nth * 10_000, nth * 10_000 + 5_000);
+        let ((a, b), (c, d)) = (at(from), at(to));
+        format!(r#"link Some("n{from}") {a}..{b} -> Some("n{to}") {c}..{d}"#)
+    };
+    let has = |text: String| links.iter().any(|line| line.contains(&text));
+    for (from, to) in [(0, 4), (4, 5), (2, 7), (60, 61)] {
+        assert!(has(link(from, to)), "{from} to {to}: {links:#?}");
+    }
+    assert_eq!(links.len(), 4, "{links:#?}");
+}
+
+#[test]
+fn asynchronous_slices_in_order_do_not_wait() {
+    let pairs = (0..100).flat_map(|at| {
+        ["b", "e"].map(|phase| {
+            let ts = at * 10 + i32::from(phase == "e");
+            format!(
+                r#"{{"ph":"{phase}","cat":"c","id":{at},"name":"n","pid":1,"tid":1,"ts":{ts}}}"#
+            )
+        })
+    });
+    let mut all: Vec<String> = pairs.collect();
+    let in_order = read_with_room(&format!("[{}]", all.join(",\n")), 16);
+    assert_eq!(kinds(&in_order), [""; 0]);
+    let mut expected = spans(&in_order);
+    assert_eq!(expected.len(), 100);
+    // An end before its begin: all of them wait.
+    all.swap(10, 11);
+    let mixed = read(&format!("[{}]", all.join(",\n")));
+    assert_eq!(kinds(&mixed), [""; 0]);
+    let mut spans = spans(&mixed);
+    spans.sort();
+    expected.sort();
+    assert_eq!(spans, expected);
+}
+
+#[test]
+fn profiles_of_v8_are_samples_of_their_thread() {
+    let piece = |name: &str, thread: u32, ts: u32, data: &str| {
+        format!(
+            r#"{{"ph":"P","cat":"v8","name":"{name}","id":"0x1","pid":7,"tid":{thread},"ts":{ts},"args":{{"data":{data}}}}}"#
+        )
+    };
+    let node = |id: u32, parent: &str, name: &str| {
+        format!(
+            r#"{{"id":{id},{parent}"callFrame":{{"functionName":"{name}","url":"shop.js","lineNumber":4}}}}"#
+        )
+    };
+    let nodes = [
+        node(1, "", "(root)"),
+        node(2, r#""parent":1,"#, "checkout"),
+        node(3, r#""parent":2,"#, "price"),
+    ];
+    let pieces = [
+        piece("Profile", 3, 100, r#"{"startTime":90}"#),
+        piece(
+            "ProfileChunk",
+            9,
+            200,
+            &format!(
+                r#"{{"cpuProfile":{{"nodes":[{}],"samples":[2,3]}},"timeDeltas":[10,20]}}"#,
+                nodes.join(",")
+            ),
+        ),
+        piece(
+            "ProfileChunk",
+            9,
+            300,
+            r#"{"cpuProfile":{"samples":[3,77]},"timeDeltas":[30,-5],"endTime":160}"#,
+        ),
+    ];
+    let recording = read(&format!("[{}]", pieces.join(",\n")));
+    assert_eq!(kinds(&recording), ["unknown_node"]);
+    let [samples] = recording.samples.as_slice() else {
+        panic!("{:?}", recording.samples);
+    };
+    let rows = (0..samples.len()).map(|row| {
+        let frames = top::frames(&recording, samples.stack[row]);
+        (
+            frames.len(),
+            samples.time[row],
+            samples.values(row).to_vec(),
+        )
+    });
+    assert_eq!(
+        rows.collect::<Vec<_>>(),
+        [
+            (2, Some(100_000), vec![1, 20_000]),
+            (3, Some(120_000), vec![1, 30_000]),
+            (3, Some(150_000), vec![1, 0]),
+            (0, Some(145_000), vec![1, 15_000]),
+        ]
+    );
+    let track = recording.track(samples.track[0].unwrap()).unwrap();
+    assert_eq!(track.os_id, Some(3));
+}
+
 #[test]
 fn damage_costs_an_event() {
     let recording = read(

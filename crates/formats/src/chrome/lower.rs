@@ -4,17 +4,19 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Flow, Function, FunctionId, Level, Limit, Limits, LinkBatch, Order, Sink, StackId, StringId,
-    Tables, Timestamp,
+    Flow, Function, FunctionId, Level, Limit, Limits, LinkBatch, Order, ProfileId, Sink, StackId,
+    StringId, Tables, Timestamp, TrackId,
 };
 
 use super::arguments::{annotated, may_be_reserved, text};
 use super::by_end::ByEnd;
-use super::event::{EventId, EventKey, TraceEvent};
+use super::event::{EventKey, TraceEvent};
+use super::flows::{FlowNumbers, FlowStep, LateFlows};
 use super::points::{Timed, is_event};
 use super::scout::EventsAhead;
 use super::survey::{Sorted, TraceSurvey, survey, thread};
-use super::tracks::TrackLines;
+use super::tracks::{ThreadPlace, TrackLines};
+use super::v8::{self, V8Profiles};
 use super::walk::{TracePart, each};
 use crate::codec::CountedNotes;
 use crate::codec::two_pass::{self, Pass};
@@ -38,18 +40,19 @@ pub(super) fn lower(
         // Asynchronous events of one track may overlap.
         (Order::Finish, survey.clock(tables))
     };
+    let wants_flows = Wanted::of(sink.asks()).details;
     two_pass::lower(
         source,
         &options.limits,
         sink,
-        survey,
+        |pass, limits, note| survey(pass, limits, wants_flows, note),
         begin,
-        |survey, pass, to, sink| rows(&survey, pass, options, to, sink),
+        |survey, pass, to, sink| rows(survey, pass, options, to, sink),
     )
 }
 
 fn rows(
-    survey: &TraceSurvey,
+    mut survey: TraceSurvey,
     pass: &mut Pass<'_>,
     options: &LowerOptions,
     (tables, tally): (&mut Tables, &mut CountedNotes),
@@ -60,6 +63,8 @@ fn rows(
     }
     let wanted = Wanted::of(sink.asks());
     let least = wanted.least_rows();
+    let (flows, late) = survey.take_flows();
+    let survey = &survey;
     let mut lowering = Lowering {
         survey,
         wanted,
@@ -71,13 +76,15 @@ fn rows(
         rows: PendingRows::default(),
         tracks: TrackLines::new(survey),
         by_end: ByEnd::new(options.limits.size(Limit::OpenSpans)),
-        flows: HashMap::default(),
-        flow_word: Vec::new(),
+        flows,
+        late,
         arriving: ByLine::default(),
         functions: HashMap::default(),
         timed: None,
         objects: HashMap::default(),
         stacks: HashMap::default(),
+        sampled: None,
+        v8: V8Profiles::default(),
     };
     let (pull, known) = EventsAhead::of(pass);
     let whole = each(pull, &options.limits, known, |part| match part {
@@ -98,7 +105,7 @@ const LANES: u32 = 64;
 
 pub(super) struct Lowering<'a> {
     pub(super) survey: &'a TraceSurvey,
-    wanted: Wanted,
+    pub(super) wanted: Wanted,
     pub(super) limits: &'a Limits,
     /// Parses arguments in the same memory.
     pub(super) texts: JsonTexts,
@@ -108,9 +115,9 @@ pub(super) struct Lowering<'a> {
     pub(super) rows: PendingRows,
     pub(super) tracks: TrackLines<'a>,
     by_end: ByEnd,
-    flows: HashMap<Box<[u8]>, u64, RandomState>,
-    /// Kept for its memory.
-    flow_word: Vec<u8>,
+    flows: FlowNumbers,
+    /// Those of one thread each.
+    late: Vec<LateFlows>,
     /// Flows that end at the next event of a track.
     arriving: ByLine<Vec<u64>>,
     /// Functions by their names.
@@ -120,6 +127,9 @@ pub(super) struct Lowering<'a> {
     /// Numbers of objects whose ids are words.
     pub(super) objects: HashMap<Box<[u8]>, u64, RandomState>,
     pub(super) stacks: HashMap<Box<[u8]>, Option<StackId>, RandomState>,
+    /// The profile of samples that are told one by one, once there is one.
+    pub(super) sampled: Option<ProfileId>,
+    pub(super) v8: V8Profiles,
 }
 
 impl Lowering<'_> {
@@ -150,12 +160,12 @@ impl Lowering<'_> {
             b'b' | b'S' => {
                 let track = self.tracks.asynchronous(event, self.limits, self.tables);
                 let open = self.open(event, time, None);
-                self.wait(track.into(), time, SliceStep::Begin(open), offset);
+                self.on_asynchronous(track, time, SliceStep::Begin(open), offset);
             }
             b'e' | b'F' => {
                 let track = self.tracks.asynchronous(event, self.limits, self.tables);
                 let args = self.args(event);
-                self.wait(track.into(), time, SliceStep::End(args), offset);
+                self.on_asynchronous(track, time, SliceStep::End(args), offset);
             }
             b'n' | b'T' | b'p' => {
                 let track = self.tracks.asynchronous(event, self.limits, self.tables);
@@ -166,14 +176,15 @@ impl Lowering<'_> {
             b'i' | b'I' | b'R' => {
                 let scope = event.get(EventKey::Scope).and_then(Token::bytes);
                 let of_thread = scope.is_none_or(|scope| *scope == *b"t");
-                let track = of_thread.then(|| self.tracks.thread(event, self.tables).0.track);
+                let track = of_thread.then(|| self.tracks.thread(event, self.tables).line.track);
                 if self.wanted.events {
                     self.instant(event, track, time);
                 }
             }
-            b's' | b't' | b'f' => self.flow(event, phase, time, offset),
+            b's' | b't' | b'f' => self.flow(event, time, offset),
             b'C' if self.wanted.events => self.counter(event, time),
             b'N' | b'O' | b'D' if self.wanted.rows => self.object(event, phase, time),
+            b'P' if v8::is_piece(event) => self.v8_piece(event, time, offset),
             b'P' if self.wanted.rows => self.sample(event, time),
             b'C' | b'N' | b'O' | b'D' | b'P' => {}
             other => self.tally.add(Level::Info, "other_phase", offset, || {
@@ -234,11 +245,11 @@ impl Lowering<'_> {
     fn complete(&mut self, event: TraceEvent<'_>, time: Timestamp, offset: u64) {
         let until = time.saturating_add(event.duration().unwrap_or(0).max(0));
         let open = self.open(event, time, Some(until));
-        let (line, sorted) = self.tracks.thread(event, self.tables);
-        if sorted == Sorted::ByEnd && !event.has(EventKey::BindId) {
-            return self.ended(event, line, open, until, offset);
+        let place = self.tracks.thread(event, self.tables);
+        if place.sorted == Sorted::ByEnd && !event.has(EventKey::BindId) {
+            return self.ended(event, place.line, open, until, offset);
         }
-        self.on_line((line, sorted), event, time, SliceStep::Begin(open), offset);
+        self.on_line(place, event, time, SliceStep::Begin(open), offset);
     }
 
     /// Keeps an event that comes after those inside it.
@@ -280,16 +291,18 @@ impl Lowering<'_> {
 
     fn on_line(
         &mut self,
-        (line, sorted): (SliceLine, Sorted),
+        place: ThreadPlace,
         event: TraceEvent<'_>,
         time: Timestamp,
         step: SliceStep,
         offset: u64,
     ) {
+        self.take_late(place, time);
+        let line = place.line;
         let mut flows = Flows::default();
         let bound = event.get(EventKey::BindId);
         if let Some(id) = bound.filter(|_| self.wanted.details) {
-            let id = flow_id(&mut self.flows, &id.word());
+            let id = self.flows.named(&id.word());
             match (
                 event.is_true(EventKey::FlowIn),
                 event.is_true(EventKey::FlowOut),
@@ -304,6 +317,17 @@ impl Lowering<'_> {
         {
             flows.ending.append(arrived);
         }
+        self.take_or_hold(place, time, flows, step, offset);
+    }
+
+    fn take_or_hold(
+        &mut self,
+        ThreadPlace { line, sorted, .. }: ThreadPlace,
+        time: Timestamp,
+        flows: Flows,
+        step: SliceStep,
+        offset: u64,
+    ) {
         if sorted == Sorted::ByStart {
             self.take(line, time, &flows, step, offset);
         } else {
@@ -337,9 +361,14 @@ impl Lowering<'_> {
             .take(place, (time, offset), flows, step, tables, tally);
     }
 
-    /// Keeps a step of an asynchronous track.
-    fn wait(&mut self, line: SliceLine, time: Timestamp, step: SliceStep, offset: u64) {
-        self.hold(line, time, Flows::default(), step, offset);
+    /// Takes a step of an asynchronous track, or keeps it where those of any are out of order.
+    fn on_asynchronous(&mut self, track: TrackId, time: Timestamp, step: SliceStep, offset: u64) {
+        let (line, flows) = (track.into(), Flows::default());
+        if self.survey.is_asynchronous_by_time() {
+            self.take(line, time, &flows, step, offset);
+        } else {
+            self.hold(line, time, flows, step, offset);
+        }
     }
 
     /// Keeps a step of a track that is out of order.
@@ -364,37 +393,45 @@ impl Lowering<'_> {
     }
 
     /// A flow begins, goes on or ends: at the slice that is open, or at the next one.
-    fn flow(&mut self, event: TraceEvent<'_>, phase: u8, time: Timestamp, offset: u64) {
-        let (line, sorted) = self.tracks.thread(event, self.tables);
-        let enclosing = event.get(EventKey::BindingPoint).and_then(Token::bytes);
-        let enclosing = enclosing.is_some_and(|bp| *bp == *b"e");
-        let id = self.wanted.details.then(|| self.flow_of(event));
-        if phase == b'f' && !enclosing {
-            return self.arriving.or_default(line).extend(id);
+    fn flow(&mut self, event: TraceEvent<'_>, time: Timestamp, offset: u64) {
+        let place = self.tracks.thread(event, self.tables);
+        let late = place.late.and_then(|nth| self.late.get(nth as usize));
+        if late.is_some_and(|late| late.holds(time)) {
+            return;
         }
-        let mut flows = Flows::default();
-        match phase {
-            b'f' => flows.ending.extend(id),
-            _ => flows.on.extend(id),
+        self.take_late(place, time);
+        let step = FlowStep::of(event);
+        let id = self
+            .wanted
+            .details
+            .then(|| self.flows.of(event, self.limits));
+        if step == FlowStep::Arriving {
+            return self.arriving.or_default(place.line).extend(id);
         }
-        if sorted == Sorted::ByStart {
-            self.take(line, time, &flows, SliceStep::Touch, offset);
-        } else {
-            self.hold(line, time, flows, SliceStep::Touch, offset);
+        let flows = step.flows(id);
+        self.take_or_hold(place, time, flows, SliceStep::Touch, offset);
+    }
+
+    /// Takes the late flows of a thread that lie before a time, to which it goes on.
+    fn take_late(&mut self, place: ThreadPlace, time: Timestamp) {
+        let Some(nth) = place.late else { return };
+        let line = place.line;
+        while let Some((at, late)) = self.late_of(nth).and_then(|late| late.next_before(time)) {
+            match late.step {
+                FlowStep::Arriving => self.arriving.or_default(line).push(late.flow),
+                step => {
+                    let flows = step.flows(Some(late.flow));
+                    self.take(line, at, &flows, SliceStep::Touch, 0);
+                }
+            }
+        }
+        if let Some(late) = self.late_of(nth) {
+            late.reach(time);
         }
     }
 
-    /// The number of the flow that an event is of.
-    fn flow_of(&mut self, event: TraceEvent<'_>) -> u64 {
-        self.flow_word.clear();
-        for key in [EventKey::Category, EventKey::Name] {
-            let word = event.get(key).map(Token::word).unwrap_or_default();
-            self.flow_word.extend_from_slice(&word);
-            self.flow_word.push(0);
-        }
-        let id = EventId::of(event, self.limits);
-        self.flow_word.extend_from_slice(&id.word);
-        flow_id(&mut self.flows, &self.flow_word)
+    fn late_of(&mut self, nth: u32) -> Option<&mut LateFlows> {
+        self.late.get_mut(nth as usize)
     }
 
     #[inline]
@@ -404,6 +441,8 @@ impl Lowering<'_> {
 
     fn finish(&mut self, sink: &mut dyn Sink, least: usize) -> Flow {
         self.put_timed(None);
+        let last = self.v8.finish();
+        self.put_v8(&last);
         for line in self.by_end.lines() {
             self.release(line);
             self.flush(sink, least)?;
@@ -417,14 +456,4 @@ impl Lowering<'_> {
         }
         self.flush(sink, 0)
     }
-}
-
-/// Returns the number of a flow, the next one where its word is new.
-fn flow_id(flows: &mut HashMap<Box<[u8]>, u64, RandomState>, word: &[u8]) -> u64 {
-    if let Some(&known) = flows.get(word) {
-        return known;
-    }
-    let next = flows.len() as u64;
-    flows.insert(word.into(), next);
-    next
 }

@@ -2,14 +2,14 @@
 
 use traceloom_model::{
     Attribute, Class, ClassId, EventRow, EventTypeId, Frame, Function, Level, ObjectId, ObjectRow,
-    Profile, SampleBatch, SampleRow, Series, Stack, StackId, Timestamp, TrackId, Unit,
+    Profile, ProfileId, SampleRow, Series, Stack, StackId, Tables, Timestamp, TrackId, Unit,
     Value as Held, ValueType,
 };
 
 use super::arguments::text;
 use super::event::{EventId, EventKey, TraceEvent};
 use super::lower::Lowering;
-use crate::spans::by_line::SliceLine;
+use super::v8::{PieceOf, V8Sample};
 use crate::text::json::{Kind, Token, Value};
 
 /// What ids of events with an end are told apart in, so that they are no asynchronous spans.
@@ -43,7 +43,7 @@ impl Lowering<'_> {
         self.timed = Some(Timed {
             id: EventId::of(event, self.limits).word.into(),
             event_type: self.rows.event_type(name, self.tables),
-            track: of_thread.then(|| self.tracks.thread(event, self.tables).0.track),
+            track: of_thread.then(|| self.tracks.thread(event, self.tables).line.track),
             time,
             attributes: self.annotated(event).attributes,
         });
@@ -169,7 +169,7 @@ impl Lowering<'_> {
         let id = || *self.objects.entry(id.word.into()).or_insert(next);
         let id = ObjectId(number.unwrap_or_else(id));
         let class = text(event.get(EventKey::Name), self.tables);
-        let (SliceLine { track, .. }, _) = self.tracks.thread(event, self.tables);
+        let track = self.tracks.thread(event, self.tables).line.track;
         if phase == b'N' {
             let class: Option<ClassId> = class.map(|name| {
                 self.tables.class(Class {
@@ -211,29 +211,81 @@ impl Lowering<'_> {
         });
     }
 
-    /// A sample of the only profile there is.
+    /// A sample of the profile of all those that are told one by one.
     pub(super) fn sample(&mut self, event: TraceEvent<'_>, time: Timestamp) {
-        let (SliceLine { track, .. }, _) = self.tracks.thread(event, self.tables);
+        let track = self.tracks.thread(event, self.tables).line.track;
         let stack = event
             .get(EventKey::StackFrame)
             .and_then(|id| self.stack(id));
         let tables = &mut *self.tables;
-        let batch = self.rows.samples.get_or_insert_with(|| {
-            let name = tables.string("samples");
-            let value_type = tables.value_type(ValueType::sum(name, Unit::Count));
-            let id = tables.profile(Profile {
-                value_types: vec![value_type],
-                ..Profile::default()
-            });
-            SampleBatch::new(id, 1)
-        });
-        batch.push(&SampleRow {
-            stack,
-            values: &[1],
-            time: Some(time),
-            track: Some(track),
-            span: None,
-            labels: &[],
-        });
+        let profile = *self.sampled.get_or_insert_with(|| sampled(tables));
+        self.rows.sample(
+            profile,
+            &SampleRow {
+                stack,
+                values: &[1],
+                time: Some(time),
+                track: Some(track),
+                span: None,
+                labels: &[],
+            },
+        );
     }
+
+    /// A piece of a profile of V8.
+    pub(super) fn v8_piece(&mut self, event: TraceEvent<'_>, time: Timestamp, offset: u64) {
+        let Some(args) = event.get(EventKey::Arguments) else {
+            return;
+        };
+        let piece = PieceOf::of(event, time, self.limits);
+        let of_thread = piece.is_of_thread();
+        let track = of_thread.then(|| self.tracks.thread(event, self.tables).line.track);
+        let (profiles, tables) = (&mut self.v8, &mut *self.tables);
+        let at = (track, self.survey.base_ns);
+        let read = self.texts.parse(args.raw(), self.limits, |args| {
+            let data = args.root()?.get("data")?;
+            Some(profiles.take(piece, data, at, tables, self.limits))
+        });
+        let read = read.unwrap_or_default();
+        for (kind, count, text) in [
+            (
+                "unknown_node",
+                read.n_unknown,
+                "samples of nodes that do not exist",
+            ),
+            (
+                "limit_table",
+                read.n_left_out,
+                "nodes of profiles are more than allowed",
+            ),
+        ] {
+            if count > 0 {
+                let text = || text.to_owned();
+                self.tally
+                    .add_many(Level::Warn, kind, offset, count as u64, text);
+            }
+        }
+        self.put_v8(&read.samples);
+    }
+
+    /// Pushes samples of V8 where rows are wanted.
+    pub(super) fn put_v8(&mut self, samples: &[V8Sample]) {
+        if samples.is_empty() || !self.wanted.rows {
+            return;
+        }
+        let profile = self.v8.id(self.tables);
+        for sample in samples {
+            self.rows.sample(profile, &sample.row());
+        }
+    }
+}
+
+/// Returns the profile of samples that are told one by one.
+pub(super) fn sampled(tables: &mut Tables) -> ProfileId {
+    let name = tables.string("samples");
+    let value_type = tables.value_type(ValueType::sum(name, Unit::Count));
+    tables.profile(Profile {
+        value_types: vec![value_type],
+        ..Profile::default()
+    })
 }

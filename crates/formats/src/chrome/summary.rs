@@ -1,18 +1,19 @@
 //! The totals of a trace in one pass.
 //!
-//! Damage ends it, and so do samples, whose totals need the tables: then the trace is read and lowered as for every
-//! other command.
+//! Damage ends it: then the trace is read and lowered as for every other command.
 
 use std::collections::BTreeMap;
 
-use traceloom_model::{Flow, Limits, Note, Tables};
+use traceloom_model::{Flow, Limits, Note, ProfileId, Tables};
 
-use super::event::TraceEvent;
-use super::points::is_event;
+use super::event::{EventKey, TraceEvent};
+use super::points::{is_event, sampled};
 use super::scout::EventsAhead;
 use super::survey::TraceSurvey;
+use super::v8::{self, PieceOf, V8Profiles, V8Sample};
 use super::walk::{TracePart, each};
-use crate::{Error, RecordingSummary, Source};
+use crate::text::json::JsonTexts;
+use crate::{ColumnTotal, Error, RecordingSummary, Source};
 
 /// Sums up a trace of one part; none where more than one pass is needed.
 ///
@@ -47,6 +48,13 @@ struct TraceSums {
     ends: bool,
     events: bool,
     notes: Vec<Note>,
+    tables: Tables,
+    texts: JsonTexts,
+    /// The profile of samples that are told one by one, and how many there are.
+    sampled: Option<(ProfileId, u64)>,
+    v8: V8Profiles,
+    v8_samples: u64,
+    v8_sums: [i128; v8::COLUMNS],
 }
 
 impl TraceSums {
@@ -64,7 +72,7 @@ impl TraceSums {
             } => {
                 self.n_events += 1;
                 self.bytes += bytes.len() as u64;
-                return self.event(*event);
+                self.event(*event, limits);
             }
             TracePart::Member {
                 bytes, key, value, ..
@@ -86,9 +94,9 @@ impl TraceSums {
         Flow::Continue(())
     }
 
-    fn event(&mut self, event: TraceEvent<'_>) -> Flow {
+    fn event(&mut self, event: TraceEvent<'_>, limits: &Limits) {
         let Some((start, end)) = event.covered() else {
-            return Flow::Continue(());
+            return;
         };
         let (first, last) = self.time.unwrap_or((start, end));
         self.time = Some((first.min(start), last.max(end)));
@@ -98,10 +106,65 @@ impl TraceSums {
             b'b' => self.spans = true,
             b'E' | b'e' | b'F' => self.ends = true,
             b'n' | b'T' | b'p' | b'i' | b'I' | b'R' | b'O' | b'D' => self.events = true,
-            b'P' => return Flow::Break(()),
+            b'P' if v8::is_piece(event) => self.v8_piece(event, start, limits),
+            b'P' => {
+                let tables = &mut self.tables;
+                let profile = self.sampled.get_or_insert_with(|| (sampled(tables), 0));
+                profile.1 += 1;
+            }
             _ => {}
         }
-        Flow::Continue(())
+    }
+
+    fn v8_piece(&mut self, event: TraceEvent<'_>, time: i64, limits: &Limits) {
+        let Some(args) = event.get(EventKey::Arguments) else {
+            return;
+        };
+        let piece = PieceOf::of(event, time, limits);
+        let (profiles, tables) = (&mut self.v8, &mut self.tables);
+        let read = self.texts.parse(args.raw(), limits, |args| {
+            let data = args.root()?.get("data")?;
+            Some(profiles.take(piece, data, (None, 0), tables, limits))
+        });
+        self.add_v8(&read.unwrap_or_default().samples);
+    }
+
+    fn add_v8(&mut self, samples: &[V8Sample]) {
+        for sample in samples {
+            // The tables have the profile where the lowering's have it.
+            self.v8.id(&mut self.tables);
+            self.v8_samples += 1;
+            for (sum, value) in self.v8_sums.iter_mut().zip(sample.row().values) {
+                *sum += i128::from(*value);
+            }
+        }
+    }
+
+    /// Returns the totals of samples, by profile.
+    fn values(&mut self) -> Vec<ColumnTotal> {
+        let last = self.v8.finish();
+        self.add_v8(&last);
+        let mut values = Vec::new();
+        if let Some((profile, count)) = self.sampled {
+            values.push(ColumnTotal {
+                profile,
+                column: 0,
+                samples: count,
+                total: i128::from(count),
+            });
+        }
+        if self.v8_samples > 0 {
+            let profile = self.v8.id(&mut self.tables);
+            let columns = self.v8_sums.iter().enumerate();
+            values.extend(columns.map(|(column, &total)| ColumnTotal {
+                profile,
+                column,
+                samples: self.v8_samples,
+                total,
+            }));
+        }
+        values.sort_by_key(|value| (value.profile, value.column));
+        values
     }
 
     /// Returns true if lowering is not needed to tell whether there are spans.
@@ -109,9 +172,9 @@ impl TraceSums {
         self.spans || !self.ends
     }
 
-    fn finish(self) -> RecordingSummary {
-        let mut tables = Tables::new();
-        let clock = self.survey.clock(&mut tables);
+    fn finish(mut self) -> RecordingSummary {
+        let clock = self.survey.clock(&mut self.tables);
+        let values = self.values();
         let counts = [
             ("event", self.n_events),
             ("member", self.n_members),
@@ -125,7 +188,8 @@ impl TraceSums {
             bytes: self.bytes,
             time: self.time,
             clock,
-            definitions: tables.take_definitions(),
+            definitions: self.tables.take_definitions(),
+            values,
             spans: self.spans,
             events: self.events,
             notes: self.notes,

@@ -3,11 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::row_number;
 use traceloom_model::{Clock, Flow, Limit, Limits, Note, Tables};
 
 use super::by_thread::ByThread;
 use super::event::{EventKey, TraceEvent};
 use super::facts::WrittenTrackFacts;
+use super::flows::{FlowNumbers, FlowStep, LateFlow, LateFlows};
+use super::points::is_event;
 use super::scout::EventsAhead;
 use super::walk::{TracePart, each};
 use crate::Error;
@@ -45,6 +48,8 @@ struct SurveyedIds {
     n_complete: u32,
     /// Those that lie in no other one that has come, with their starts: in the end the outermost ones.
     tops: Vec<(i64, u32)>,
+    /// Where its late flows are.
+    late: Option<u32>,
 }
 
 /// What is known of a trace before its events are lowered.
@@ -61,19 +66,53 @@ pub(super) struct TraceSurvey {
     pub(super) is_unix: bool,
     pub(super) base_ns: i64,
     pub(super) has_flows: bool,
+    /// Late flows are kept, and told apart.
+    wants_flows: bool,
+    flows: FlowNumbers,
+    /// Those of one thread each.
+    late: Vec<Vec<LateFlow>>,
+    n_late: usize,
+    asynchronous: AsyncOrder,
     /// Complete events come by their end, as the writer says.
     is_finish: bool,
     n_tops: usize,
     threads: ByThread<SurveyedIds>,
 }
 
+/// In which order asynchronous slices begin and end, over all ids.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum AsyncOrder {
+    /// By time; the last time.
+    ByTime(i64),
+    No,
+}
+
+impl Default for AsyncOrder {
+    fn default() -> Self {
+        Self::ByTime(i64::MIN)
+    }
+}
+
+impl AsyncOrder {
+    fn then(self, time: i64) -> Self {
+        match self {
+            Self::ByTime(last) if last <= time => Self::ByTime(time),
+            _ => Self::No,
+        }
+    }
+}
+
 /// Reads all events; none when the taker of notes broke.
 pub(super) fn survey(
     pass: &mut Pass<'_>,
     limits: &Limits,
+    wants_flows: bool,
     note: &mut dyn FnMut(Note) -> Flow,
 ) -> Result<Option<TraceSurvey>, Error> {
-    let mut survey = TraceSurvey::default();
+    let mut survey = TraceSurvey {
+        wants_flows,
+        ..TraceSurvey::default()
+    };
     let (pull, known) = EventsAhead::of(pass);
     let whole = each(pull, limits, known, |part| {
         part.each_note(note)?;
@@ -122,6 +161,26 @@ impl TraceSurvey {
         }
     }
 
+    /// Returns true if asynchronous slices begin and end in the order of their times.
+    pub(super) fn is_asynchronous_by_time(&self) -> bool {
+        self.asynchronous != AsyncOrder::No
+    }
+
+    /// Takes the numbers of flows met so far, and the late flows of each thread that has a place for them.
+    pub(super) fn take_flows(&mut self) -> (FlowNumbers, Vec<LateFlows>) {
+        let late = std::mem::take(&mut self.late).into_iter().map(|mut rows| {
+            rows.sort_by_key(|row| row.time);
+            LateFlows::new(rows, self.base_ns)
+        });
+        (std::mem::take(&mut self.flows), late.collect())
+    }
+
+    /// Returns where the late flows of a thread are that is in order without them.
+    pub(super) fn late_flows(&self, (process, thread): &Thread) -> Option<u32> {
+        let seen = self.threads.get(process, thread)?;
+        seen.late.filter(|_| seen.by_start)
+    }
+
     /// Returns which complete events of a thread, counted from nought, lie in no other one: a thread's events
     /// before such a one need not wait for more. Known for threads whose events come by their end.
     pub(super) fn outermost(&self, (process, thread): &Thread) -> impl Iterator<Item = u32> {
@@ -136,16 +195,30 @@ impl TraceSurvey {
         if phase == b'M' {
             return self.metadata(event, limits);
         }
-        if !matches!(phase, b'X' | b'B' | b'E' | b's' | b't' | b'f') {
+        let is_asynchronous = matches!(phase, b'b' | b'e' | b'S' | b'F');
+        let is_flow = matches!(phase, b's' | b't' | b'f');
+        if !(is_asynchronous || is_flow || matches!(phase, b'X' | b'B' | b'E')) {
             return;
         }
         let Some(start) = event.time() else { return };
+        if is_asynchronous {
+            if !is_event(event) {
+                self.asynchronous = self.asynchronous.then(start);
+            }
+            return;
+        }
         let end = start.saturating_add(event.duration().unwrap_or(0));
         let complete = phase == b'X';
         let (process, thread) = event.thread_words();
         let most = limits.size(Limit::Table);
         let full = self.threads.len() >= most;
         match self.threads.get_mut(&process, &thread) {
+            Some(seen) if is_flow && start < seen.start => {
+                seen.by_end = false;
+                if seen.by_start && self.wants_flows {
+                    self.late_flow((process.as_ref(), thread.as_ref()), start, event, limits);
+                }
+            }
             Some(seen) => {
                 seen.by_start &= start >= seen.start;
                 seen.by_end &= complete && end >= seen.end;
@@ -165,6 +238,7 @@ impl TraceSurvey {
                     by_end: complete,
                     n_complete: 0,
                     tops: Vec::new(),
+                    late: None,
                 };
                 if complete && !event.has(EventKey::BindId) {
                     seen.complete(start, true);
@@ -172,6 +246,33 @@ impl TraceSurvey {
                 self.threads.insert((process.into(), thread.into()), seen);
             }
             None => {}
+        }
+    }
+
+    /// Keeps a flow event of a thread that is in order without it; where too many are kept the thread is not.
+    fn late_flow(
+        &mut self,
+        (process, thread): (&[u8], &[u8]),
+        time: i64,
+        event: TraceEvent<'_>,
+        limits: &Limits,
+    ) {
+        let is_full = self.n_late >= limits.size(Limit::OpenSpans);
+        let Some(seen) = self.threads.get_mut(process, thread) else {
+            return;
+        };
+        if is_full {
+            seen.by_start = false;
+            return;
+        }
+        let nth = *seen.late.get_or_insert(row_number(self.late.len()));
+        if nth as usize >= self.late.len() {
+            self.late.push(Vec::new());
+        }
+        if let Some(rows) = self.late.get_mut(nth as usize) {
+            let (flow, step) = (self.flows.of(event, limits), FlowStep::of(event));
+            rows.push(LateFlow { time, flow, step });
+            self.n_late += 1;
         }
     }
 

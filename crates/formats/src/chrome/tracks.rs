@@ -18,11 +18,20 @@ use crate::text::json::Token;
 /// Tracks above one another that are looked at.
 const DEEPEST: usize = 64;
 
+/// Where the slices of a thread go.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ThreadPlace {
+    pub(super) line: SliceLine,
+    pub(super) sorted: Sorted,
+    /// Where its late flows are.
+    pub(super) late: Option<u32>,
+}
+
 /// The tracks met so far.
 pub(super) struct TrackLines<'a> {
     survey: &'a TraceSurvey,
     processes: HashMap<Box<[u8]>, Option<ResourceId>, RandomState>,
-    threads: ByThread<(SliceLine, Sorted)>,
+    threads: ByThread<ThreadPlace>,
     /// Lines of spans that overlap others, by their track.
     n_overlaps: HashMap<TrackId, u32, RandomState>,
     lanes: HashMap<(TrackId, u32), TrackId, RandomState>,
@@ -76,34 +85,37 @@ impl<'a> TrackLines<'a> {
         id
     }
 
-    /// The line of an event's thread, and the order in which its events come.
-    pub(super) fn thread(
-        &mut self,
-        event: TraceEvent<'_>,
-        tables: &mut Tables,
-    ) -> (SliceLine, Sorted) {
+    /// The place of an event's thread.
+    pub(super) fn thread(&mut self, event: TraceEvent<'_>, tables: &mut Tables) -> ThreadPlace {
         let (process, thread) = event.thread_words();
         if let Some(&known) = self.threads.get(&process, &thread) {
             return known;
         }
         let thread = (process.into(), thread.into());
         let line = self.line(&thread, tables, 0);
-        let sorted = self.survey.sorted(&thread);
-        self.threads.insert(thread, (line, sorted));
-        (line, sorted)
+        self.put(thread, line)
+    }
+
+    fn put(&mut self, thread: Thread, line: SliceLine) -> ThreadPlace {
+        let place = ThreadPlace {
+            line,
+            sorted: self.survey.sorted(&thread),
+            late: self.survey.late_flows(&thread),
+        };
+        self.threads.insert(thread, place);
+        place
     }
 
     fn line(&mut self, thread: &Thread, tables: &mut Tables, depth: usize) -> SliceLine {
-        if let Some(&(line, _)) = self.threads.get(&thread.0, &thread.1) {
-            return line;
+        if let Some(known) = self.threads.get(&thread.0, &thread.1) {
+            return known.line;
         }
         let survey = self.survey;
         let facts = survey.facts.get(thread);
         let mut above = |tracks: &mut Self, thread: Option<&Thread>| {
             let above = thread.filter(|_| depth < DEEPEST)?;
             let line = tracks.line(above, tables, depth + 1);
-            let sorted = survey.sorted(above);
-            tracks.threads.insert(above.clone(), (line, sorted));
+            tracks.put(above.clone(), line);
             Some(line.track)
         };
         if let Some(track) = above(self, facts.and_then(|facts| facts.of.as_ref())) {

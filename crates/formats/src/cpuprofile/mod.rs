@@ -22,6 +22,7 @@
 mod heap;
 mod lower;
 
+pub(crate) use lower::{frame, stack};
 use traceloom_model::Limits;
 
 use crate::text::json::{Document, JsonLayout, JsonReader, Kind, Value};

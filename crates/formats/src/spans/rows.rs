@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    BATCH_ROWS, CounterBatch, EventBatch, EventType, EventTypeId, Flow, ObjectBatch, SampleBatch,
-    Sink, SpanBatch, StringId, Tables,
+    BATCH_ROWS, CounterBatch, EventBatch, EventType, EventTypeId, Flow, ObjectBatch, ProfileId,
+    SampleBatch, SampleRow, Sink, SpanBatch, StringId, Tables,
 };
 
 use crate::spans::slices::Slices;
@@ -16,8 +16,8 @@ pub(crate) struct PendingRows {
     pub(crate) events: EventBatch,
     pub(crate) counters: CounterBatch,
     pub(crate) objects: ObjectBatch,
-    /// Samples of the only profile, once there is one.
-    pub(crate) samples: Option<SampleBatch>,
+    /// Each of one profile, of which there are few.
+    samples: Vec<SampleBatch>,
     event_types: HashMap<StringId, EventTypeId, RandomState>,
 }
 
@@ -31,6 +31,19 @@ impl PendingRows {
                 fields: Vec::new(),
             })
         })
+    }
+
+    /// Adds a sample of a profile.
+    pub(crate) fn sample(&mut self, profile: ProfileId, row: &SampleRow<'_>) {
+        let mut batches = self.samples.iter_mut();
+        match batches.find(|of| of.profile == profile && of.len() < BATCH_ROWS) {
+            Some(batch) => batch.push(row),
+            None => {
+                let mut batch = SampleBatch::new(profile, row.values.len());
+                batch.push(row);
+                self.samples.push(batch);
+            }
+        }
     }
 
     /// Hands on what there is, once it is `least` rows of a kind.
@@ -51,13 +64,13 @@ impl PendingRows {
     /// Returns true if there are `least` rows of a kind.
     #[inline]
     fn has_rows(&self, slices: &Slices, least: usize) -> bool {
-        let sampled = self.samples.as_ref().map_or(0, SampleBatch::len);
+        let sampled = self.samples.iter().map(SampleBatch::len).max();
         slices.spans.len() >= least
             || slices.links.links.len() >= least
             || self.events.len() >= least
             || self.counters.time.len() >= least
             || self.objects.rows.len() >= least
-            || sampled >= least
+            || sampled.is_some_and(|sampled| sampled >= least)
     }
 
     fn push(
@@ -85,9 +98,8 @@ impl PendingRows {
         if !self.objects.rows.is_empty() {
             sink.objects(std::mem::take(&mut self.objects))?;
         }
-        if let Some(batch) = self.samples.as_mut().filter(|batch| !batch.is_empty()) {
-            let next = SampleBatch::new(batch.profile, 1);
-            sink.samples(std::mem::replace(batch, next))?;
+        for batch in self.samples.drain(..) {
+            sink.samples(batch)?;
         }
         Flow::Continue(())
     }

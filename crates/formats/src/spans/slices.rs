@@ -102,6 +102,15 @@ struct HeldSlice {
     step: SliceStep,
 }
 
+/// Where a flow was met last.
+#[derive(Clone, Copy, Debug)]
+struct FlowEnd {
+    time: Timestamp,
+    id: SpanId,
+    /// It ends there, and where it came from is not known yet.
+    ends: bool,
+}
+
 /// The slices of all tracks.
 #[derive(Debug)]
 pub(crate) struct Slices {
@@ -112,7 +121,7 @@ pub(crate) struct Slices {
     unfinished: Option<Vec<SliceLine>>,
     n_held: usize,
     n_open: usize,
-    flows: HashMap<u64, (Timestamp, SpanId), RandomState>,
+    flows: HashMap<u64, FlowEnd, RandomState>,
     last: Timestamp,
     most_open: usize,
     most_deep: usize,
@@ -255,27 +264,30 @@ impl Slices {
     fn flow(&mut self, id: SpanId, time: Timestamp, flows: &Flows) {
         for (list, ends) in [(&flows.on, false), (&flows.ending, true)] {
             for &flow in list {
-                if let Some(&(before, other)) = self.flows.get(&flow)
-                    && other != id
-                {
-                    let (from, to) = if before <= time {
-                        (other, id)
+                let here = FlowEnd { time, id, ends };
+                let known = self.flows.get(&flow).copied();
+                // What comes behind an end is another flow with its number.
+                let known = known.filter(|known| !(known.ends && known.time < time));
+                if let Some(other) = known.filter(|known| known.id != id) {
+                    let is_before = other.time <= time && !other.ends;
+                    let (from, to) = if is_before {
+                        (other.id, id)
                     } else {
-                        (id, other)
+                        (id, other.id)
                     };
                     self.links.links.push(Link {
                         from,
                         to,
                         kind: None,
                     });
-                    if before > time {
+                    if !is_before {
                         continue;
                     }
                 }
-                if ends {
+                if ends && known.is_some() {
                     self.flows.remove(&flow);
                 } else if self.flows.len() < self.most_flows {
-                    self.flows.insert(flow, (time, id));
+                    self.flows.insert(flow, here);
                 }
             }
         }
