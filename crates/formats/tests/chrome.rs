@@ -428,6 +428,34 @@ fn flows_behind_all_slices_find_theirs_and_no_slice_waits() {
 }
 
 #[test]
+fn slices_out_of_order_wait_for_what_may_be_late_alone() {
+    let slice = |nth: i64| {
+        let (name, ts, dur) = (nth % 10, nth * 10, if nth % 10 == 0 { 95 } else { 5 });
+        format!(r#"{{"ph":"X","pid":1,"tid":1,"name":"n{name}","ts":{ts},"dur":{dur}}}"#)
+    };
+    let pair = |phase: char, nth: i64| {
+        let (id, ts) = (nth / 2, nth * 10);
+        format!(r#"{{"ph":"{phase}","cat":"c","id":{id},"name":"a","pid":1,"tid":2,"ts":{ts}}}"#)
+    };
+    let mut mixed = Vec::new();
+    for nth in (0..6000).step_by(2) {
+        // Later ones first, and both of them are in time before the next two.
+        mixed.extend([slice(nth + 1), slice(nth)]);
+        mixed.extend([pair('e', nth + 1), pair('b', nth)]);
+    }
+    let recording = read_with_room(&format!("[{}]", mixed.join(",\n")), 1200);
+    assert_eq!(kinds(&recording), [""; 0]);
+    let rows = spans(&recording);
+    let of = |name: &str, depth: u32| {
+        let those = rows.iter();
+        let those = those.filter(|row| row.0 == name && row.3 == depth);
+        those.count()
+    };
+    assert_eq!((of("n0", 0), of("n1", 1), of("n9", 1)), (600, 600, 600));
+    assert_eq!((of("a", 0), rows.len()), (3000, 9000));
+}
+
+#[test]
 fn asynchronous_slices_in_order_do_not_wait() {
     let pairs = (0..100).flat_map(|at| {
         ["b", "e"].map(|phase| {

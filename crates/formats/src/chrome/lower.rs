@@ -22,7 +22,7 @@ use crate::codec::CountedNotes;
 use crate::codec::two_pass::{self, Pass};
 use crate::spans::by_line::{ByLine, SliceLine};
 use crate::spans::rows::PendingRows;
-use crate::spans::slices::{Annotated, Flows, OpenSlice, SliceArgs, SliceStep, Slices};
+use crate::spans::slices::{Annotated, Flows, HeldStep, OpenSlice, SliceArgs, SliceStep, Slices};
 use crate::spans::wanted::Wanted;
 use crate::text::json::{Document, JsonTexts, Token};
 use crate::{Error, LowerOptions, Source};
@@ -99,6 +99,12 @@ fn rows(
     }
     Ok(lowering.finish(sink, least))
 }
+
+/// The queue of all asynchronous slices: each has a line of its own, and few steps.
+const ASYNCHRONOUS: SliceLine = SliceLine {
+    track: TrackId::new(0),
+    number: u32::MAX,
+};
 
 /// Lanes of a thread looked at for a place; what fits on none overlaps on the last one.
 const LANES: u32 = 64;
@@ -328,10 +334,10 @@ impl Lowering<'_> {
         step: SliceStep,
         offset: u64,
     ) {
-        if sorted == Sorted::ByStart {
-            self.take(line, time, &flows, step, offset);
-        } else {
-            self.hold(line, time, flows, step, offset);
+        match sorted {
+            Sorted::ByStart => self.take(line, time, &flows, step, offset),
+            Sorted::Late(by) => self.hold((line, line), by, (time, offset), flows, step),
+            Sorted::ByEnd => self.hold((line, line), i64::MAX, (time, offset), flows, step),
         }
     }
 
@@ -364,32 +370,38 @@ impl Lowering<'_> {
     /// Takes a step of an asynchronous track, or keeps it where those of any are out of order.
     fn on_asynchronous(&mut self, track: TrackId, time: Timestamp, step: SliceStep, offset: u64) {
         let (line, flows) = (track.into(), Flows::default());
-        if self.survey.is_asynchronous_by_time() {
-            self.take(line, time, &flows, step, offset);
-        } else {
-            self.hold(line, time, flows, step, offset);
+        match self.survey.asynchronous_late_by() {
+            0 => self.take(line, time, &flows, step, offset),
+            late_by => self.hold((ASYNCHRONOUS, line), late_by, (time, offset), flows, step),
         }
     }
 
-    /// Keeps a step of a track that is out of order.
+    /// Keeps a step in a queue that is out of order, where it waits for what may lie so far behind it.
     fn hold(
         &mut self,
-        line: SliceLine,
-        time: Timestamp,
+        (queue, line): (SliceLine, SliceLine),
+        late_by: i64,
+        (time, offset): (Timestamp, u64),
         flows: Flows,
         step: SliceStep,
-        offset: u64,
     ) {
-        let place = (time, offset);
-        for full in self.slices.hold(line, place, flows, step, self.tally) {
+        let (place, at) = ((time, offset), (queue, line));
+        for full in self.slices.hold(at, place, flows, step, self.tally) {
             self.put_held(full);
+        }
+        for held in self.slices.release_settled(queue, late_by) {
+            self.take_held(held);
         }
     }
 
-    fn put_held(&mut self, line: SliceLine) {
-        for (time, flows, step) in self.slices.release(line) {
-            self.take(line, time, &flows, step, 0);
+    fn put_held(&mut self, queue: SliceLine) {
+        for held in self.slices.release(queue) {
+            self.take_held(held);
         }
+    }
+
+    fn take_held(&mut self, (line, time, flows, step): HeldStep) {
+        self.take(line, time, &flows, step, 0);
     }
 
     /// A flow begins, goes on or ends: at the slice that is open, or at the next one.

@@ -35,12 +35,17 @@ pub(super) enum Sorted {
     ByStart,
     /// Complete events by the time at which they end: what is inside comes before.
     ByEnd,
-    No,
+    /// Neither; one lies so many nanoseconds behind what came before it at most.
+    Late(i64),
 }
 
 #[derive(Debug)]
 struct SurveyedIds {
+    /// The latest begin of all.
     start: i64,
+    /// How far another one lay behind such a begin, and how far a flow.
+    late_by: i64,
+    flow_late_by: i64,
     end: i64,
     by_start: bool,
     by_end: bool,
@@ -80,25 +85,26 @@ pub(super) struct TraceSurvey {
 }
 
 /// In which order asynchronous slices begin and end, over all ids.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum AsyncOrder {
-    /// By time; the last time.
-    ByTime(i64),
-    No,
+#[derive(Clone, Copy, Debug)]
+struct AsyncOrder {
+    latest: i64,
+    /// How far a step lay behind such a latest one.
+    late_by: i64,
 }
 
 impl Default for AsyncOrder {
     fn default() -> Self {
-        Self::ByTime(i64::MIN)
+        Self {
+            latest: i64::MIN,
+            late_by: 0,
+        }
     }
 }
 
 impl AsyncOrder {
-    fn then(self, time: i64) -> Self {
-        match self {
-            Self::ByTime(last) if last <= time => Self::ByTime(time),
-            _ => Self::No,
-        }
+    fn take(&mut self, time: i64) {
+        self.late_by = self.late_by.max(self.latest.saturating_sub(time));
+        self.latest = self.latest.max(time);
     }
 }
 
@@ -157,13 +163,13 @@ impl TraceSurvey {
             Some(SurveyedIds { by_end: true, .. }) if self.is_finish => Sorted::ByEnd,
             Some(SurveyedIds { by_start: true, .. }) | None => Sorted::ByStart,
             Some(SurveyedIds { by_end: true, .. }) => Sorted::ByEnd,
-            Some(_) => Sorted::No,
+            Some(seen) => Sorted::Late(seen.late_by.max(seen.flow_late_by)),
         }
     }
 
-    /// Returns true if asynchronous slices begin and end in the order of their times.
-    pub(super) fn is_asynchronous_by_time(&self) -> bool {
-        self.asynchronous != AsyncOrder::No
+    /// Returns how far an asynchronous slice begins or ends behind another one that came before it, in nanoseconds.
+    pub(super) fn asynchronous_late_by(&self) -> i64 {
+        self.asynchronous.late_by
     }
 
     /// Takes the numbers of flows met so far, and the late flows of each thread that has a place for them.
@@ -203,7 +209,7 @@ impl TraceSurvey {
         let Some(start) = event.time() else { return };
         if is_asynchronous {
             if !is_event(event) {
-                self.asynchronous = self.asynchronous.then(start);
+                self.asynchronous.take(start);
             }
             return;
         }
@@ -215,14 +221,18 @@ impl TraceSurvey {
         match self.threads.get_mut(&process, &thread) {
             Some(seen) if is_flow && start < seen.start => {
                 seen.by_end = false;
+                if self.wants_flows {
+                    seen.flow_late_by = seen.flow_late_by.max(seen.start.saturating_sub(start));
+                }
                 if seen.by_start && self.wants_flows {
                     self.late_flow((process.as_ref(), thread.as_ref()), start, event, limits);
                 }
             }
             Some(seen) => {
                 seen.by_start &= start >= seen.start;
+                seen.late_by = seen.late_by.max(seen.start.saturating_sub(start));
                 seen.by_end &= complete && end >= seen.end;
-                seen.start = start;
+                seen.start = seen.start.max(start);
                 seen.end = end;
                 let held = seen.tops.len();
                 if complete && !event.has(EventKey::BindId) {
@@ -233,6 +243,8 @@ impl TraceSurvey {
             None if !full => {
                 let mut seen = SurveyedIds {
                     start,
+                    late_by: 0,
+                    flow_late_by: 0,
                     end,
                     by_start: true,
                     by_end: complete,

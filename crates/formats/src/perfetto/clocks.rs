@@ -171,6 +171,16 @@ impl Clocks {
         (bounded, known.is_some())
     }
 
+    /// Returns how far apart offsets of a clock to the primary one are, in nanoseconds: two of its times may come closer by as
+    /// much, or change places, when they are converted.
+    pub(super) fn drift(&self, clock: SequenceClock) -> i64 {
+        let points = self.points.get(&clock).into_iter().flatten();
+        let offsets = points.map(|&(own, primary)| primary.saturating_sub(own));
+        let least = offsets.clone().min().unwrap_or(0);
+        let drift = offsets.max().unwrap_or(0).saturating_sub(least);
+        i64::try_from(drift).unwrap_or(i64::MAX)
+    }
+
     /// Returns the name of the primary clock.
     pub(super) fn name(&self) -> String {
         let known = match self.primary() {

@@ -45,14 +45,21 @@ impl Lowering<'_> {
                     time,
                     Flows::default(),
                     SliceStep::Begin(open),
-                    true,
+                    Some(i64::MAX),
                     offset,
                 );
             }
             b'e' | b'F' => {
                 let track = self.asynchronous(packet, event, legacy, uuid);
                 let step = SliceStep::End(self.args(packet, event));
-                self.place(track.into(), time, Flows::default(), step, true, offset);
+                self.place(
+                    track.into(),
+                    time,
+                    Flows::default(),
+                    step,
+                    Some(i64::MAX),
+                    offset,
+                );
             }
             b'n' | b'T' | b'p' => {
                 let track = self.asynchronous(packet, event, legacy, uuid);
@@ -71,8 +78,8 @@ impl Lowering<'_> {
                     },
                 };
                 if let Some(line) = self.slice_line(uuid) {
-                    let shuffled = self.is_shuffled(uuid);
-                    self.place(line, time, flows, SliceStep::Touch, shuffled, offset);
+                    let late_by = self.late_by(uuid);
+                    self.place(line, time, flows, SliceStep::Touch, late_by, offset);
                 }
             }
             other => self.tally.add(Level::Info, "legacy_phase", offset, || {

@@ -19,7 +19,7 @@ use crate::codec::two_pass;
 use crate::protobuf::{Content, FieldSplitter, MessagePiece, each};
 use crate::spans::by_line::SliceLine;
 use crate::spans::rows::PendingRows;
-use crate::spans::slices::{Flows, OpenSlice, SliceStep, Slices};
+use crate::spans::slices::{Flows, HeldStep, OpenSlice, SliceStep, Slices};
 use crate::spans::wanted::Wanted;
 use crate::{Error, LowerOptions, Pull, Source};
 
@@ -251,19 +251,19 @@ impl Lowering<'_> {
                 ending: event.terminating_flows(),
             };
         }
-        let shuffled = self.is_shuffled(uuid);
+        let late_by = self.late_by(uuid);
         match self.tracks.line(uuid, self.tables) {
             TrackTarget::Track(track) | TrackTarget::Process(track) => {
-                self.place(track.into(), time, flows, step, shuffled, offset);
+                self.place(track.into(), time, flows, step, late_by, offset);
             }
-            TrackTarget::Overlap(line) => self.place(line, time, flows, step, shuffled, offset),
+            TrackTarget::Overlap(line) => self.place(line, time, flows, step, late_by, offset),
             TrackTarget::Events(track) => self.event_step(uuid, track, time, step),
         }
     }
 
-    /// Returns true if what is on a track comes out of order.
-    pub(super) fn is_shuffled(&self, uuid: u64) -> bool {
-        self.survey.shuffled.contains(&uuid)
+    /// Returns how far what is on a track lies behind what came before it, if it comes out of order.
+    pub(super) fn late_by(&self, uuid: u64) -> Option<i64> {
+        self.survey.late_by.get(&uuid).copied()
     }
 
     pub(super) fn place(
@@ -272,27 +272,37 @@ impl Lowering<'_> {
         time: Timestamp,
         flows: Flows,
         step: SliceStep,
-        shuffled: bool,
+        late_by: Option<i64>,
         offset: u64,
     ) {
-        if !shuffled {
+        let Some(late_by) = late_by else {
             let (tables, tally) = (&mut *self.tables, &mut *self.tally);
             return self
                 .slices
                 .take(line, (time, offset), &flows, step, tables, tally);
-        }
+        };
         let place = (time, offset);
-        for full in self.slices.hold(line, place, flows, step, self.tally) {
+        for full in self
+            .slices
+            .hold((line, line), place, flows, step, self.tally)
+        {
             self.replay(full);
+        }
+        for held in self.slices.release_settled(line, late_by) {
+            self.take_held(held);
         }
     }
 
     fn replay(&mut self, line: SliceLine) {
-        for (time, flows, step) in self.slices.release(line) {
-            let (tables, tally) = (&mut *self.tables, &mut *self.tally);
-            self.slices
-                .take(line, (time, 0), &flows, step, tables, tally);
+        for held in self.slices.release(line) {
+            self.take_held(held);
         }
+    }
+
+    fn take_held(&mut self, (line, time, flows, step): HeldStep) {
+        let (tables, tally) = (&mut *self.tables, &mut *self.tally);
+        self.slices
+            .take(line, (time, 0), &flows, step, tables, tally);
     }
 
     pub(super) fn instant(

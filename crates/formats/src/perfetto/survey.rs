@@ -8,7 +8,7 @@ use traceloom_model::{Flow, Limit, Limits, Note};
 use super::clocks::{Clocks, SequenceClock};
 use super::packet::{EventFields, Packet, TrackEventType};
 use super::schema::SCHEMA;
-use super::timing::Sequences;
+use super::timing::{Sequences, Stamp};
 use super::tracks::TrackFacts;
 use crate::protobuf::{Content, FieldSplitter, each_field};
 use crate::{Error, Pull, damage};
@@ -18,16 +18,31 @@ use crate::{Error, Pull, damage};
 pub(super) struct PacketSurvey {
     pub(super) descriptors: HashMap<u64, TrackFacts, RandomState>,
     pub(super) clocks: Clocks,
-    /// Tracks whose slices do not come in the order of their times, or come from several sequences.
-    pub(super) shuffled: HashSet<u64, RandomState>,
+    /// How far a step of a track lies behind what came before it at most, in nanoseconds; of tracks in order nothing.
+    pub(super) late_by: HashMap<u64, i64, RandomState>,
     pub(super) has_flows: bool,
 }
 
-struct SequenceFacts {
-    sequence: u32,
-    clock: SequenceClock,
-    ns: i128,
+/// The steps of a track so far.
+struct TrackSteps {
+    /// The latest one since its clock changed.
+    latest: Stamp,
+    /// How far one lay behind such a latest one of its own clock.
+    late_by: i128,
+    /// The clock changed more often than is kept.
+    is_unknown: bool,
 }
+
+/// A step with another clock than the one before it, which are compared once all snapshots are known.
+struct ClockChange {
+    track: u64,
+    /// The latest one before it with the other clock.
+    before: Stamp,
+    after: Stamp,
+}
+
+/// Changes that are kept.
+const MOST_CHANGES: usize = 1 << 18;
 
 /// Reads all packets of a part; none when the taker of notes broke.
 pub(super) fn survey(
@@ -37,7 +52,8 @@ pub(super) fn survey(
 ) -> Result<Option<PacketSurvey>, Error> {
     let mut survey = PacketSurvey::default();
     let mut sequences = Sequences::default();
-    let mut seen: HashMap<u64, SequenceFacts, RandomState> = HashMap::default();
+    let mut seen: HashMap<u64, TrackSteps, RandomState> = HashMap::default();
+    let mut changes: Vec<ClockChange> = Vec::new();
     let mut clock_ids: HashSet<u32, RandomState> = HashSet::default();
     let most = limits.size(Limit::Table);
     let mut over = false;
@@ -71,29 +87,43 @@ pub(super) fn survey(
             clock_ids.insert(stamp.clock.id);
         }
         survey.has_flows |= event.has_flows();
-        if matches!(
-            event.r#type,
-            TrackEventType::Counter | TrackEventType::Instant
-        ) {
+        let is_instant = event.r#type == TrackEventType::Instant;
+        if event.r#type == TrackEventType::Counter || is_instant && !event.has_flows() {
             return Flow::Continue(());
         }
         let track = sequences.track(&packet, event);
-        let now = SequenceFacts {
-            sequence: packet.sequence,
-            clock: stamp.clock,
-            ns: stamp.ns,
-        };
         let has_room = seen.len() < most;
         match seen.get_mut(&track) {
-            Some(before) => {
-                let is_other = before.sequence != now.sequence || before.clock != now.clock;
-                if is_other || before.ns > now.ns {
-                    survey.shuffled.insert(track);
+            Some(steps) if steps.latest.clock == stamp.clock => {
+                let ahead = steps.latest.ns.saturating_sub(stamp.ns);
+                steps.late_by = steps.late_by.max(ahead);
+                if !is_instant && ahead < 0 {
+                    steps.latest = stamp;
                 }
-                *before = now;
             }
+            Some(steps) => {
+                let before = steps.latest;
+                if !is_instant {
+                    steps.latest = stamp;
+                }
+                steps.is_unknown |= changes.len() >= MOST_CHANGES;
+                if !steps.is_unknown {
+                    changes.push(ClockChange {
+                        track,
+                        before,
+                        after: stamp,
+                    });
+                }
+            }
+            // Nothing is late behind an instant.
+            None if is_instant => {}
             None if has_room => {
-                seen.insert(track, now);
+                let steps = TrackSteps {
+                    latest: stamp,
+                    late_by: 0,
+                    is_unknown: false,
+                };
+                seen.insert(track, steps);
             }
             None => {}
         }
@@ -104,5 +134,50 @@ pub(super) fn survey(
         _ => None,
     };
     survey.clocks.settle(only);
+    survey.late_by = late_by(&seen, &changes, &survey.clocks);
     Ok(whole.then_some(survey))
+}
+
+/// Returns how far steps of tracks out of order lie behind what came before them, at most.
+fn late_by(
+    seen: &HashMap<u64, TrackSteps, RandomState>,
+    changes: &[ClockChange],
+    clocks: &Clocks,
+) -> HashMap<u64, i64, RandomState> {
+    let mut drifts: HashMap<SequenceClock, i64, RandomState> = HashMap::default();
+    let mut drift = |clock| *drifts.entry(clock).or_insert_with(|| clocks.drift(clock));
+    let mut changed: HashMap<u64, ClocksOfTrack, RandomState> = HashMap::default();
+    for change in changes {
+        let [before, after] =
+            [change.before, change.after].map(|of| clocks.convert(of.clock, of.ns).0);
+        let of = changed.entry(change.track).or_default();
+        of.latest = Some(before).max(of.latest);
+        let ahead = of.latest.map_or(0, |latest| latest.saturating_sub(after));
+        of.late_by = of.late_by.max(ahead);
+        of.drift = of.drift.max(drift(change.before.clock));
+    }
+    let tracks = seen.iter().filter_map(|(&track, steps)| {
+        let of = changed.remove(&track).unwrap_or_default();
+        let own = i64::try_from(steps.late_by).unwrap_or(i64::MAX);
+        match (own.saturating_add(of.late_by), steps.is_unknown) {
+            (_, true) => Some((track, i64::MAX)),
+            (0, false) => None,
+            (late_by, false) => {
+                let drift = of.drift.max(drift(steps.latest.clock));
+                Some((track, late_by.saturating_add(drift)))
+            }
+        }
+    });
+    tracks.collect()
+}
+
+/// What changes of its clock say of a track.
+#[derive(Default)]
+struct ClocksOfTrack {
+    /// The latest time before a change so far.
+    latest: Option<i64>,
+    /// How far behind it a clock began.
+    late_by: i64,
+    /// The largest drift of its clocks.
+    drift: i64,
 }

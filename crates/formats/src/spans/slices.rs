@@ -95,12 +95,34 @@ pub(crate) enum SliceStep {
     Touch,
 }
 
+/// A step that was held: on which line and when.
+pub(crate) type HeldStep = (SliceLine, Timestamp, Flows, SliceStep);
+
 #[derive(Debug)]
 struct HeldSlice {
+    line: SliceLine,
     time: Timestamp,
     flows: Option<Box<Flows>>,
     step: SliceStep,
 }
+
+impl HeldSlice {
+    fn into_step(self) -> HeldStep {
+        let flows = self.flows.map(|flows| *flows).unwrap_or_default();
+        (self.line, self.time, flows, self.step)
+    }
+}
+
+/// How long what is held of a line has to wait.
+#[derive(Clone, Copy, Debug, Default)]
+struct LineWait {
+    latest: Option<Timestamp>,
+    /// Rows with which it is worth to look for some that need not wait any more.
+    look_at: usize,
+}
+
+/// Rows that are not worth to look through.
+const FEW_ROWS: usize = 256;
 
 /// Where a flow was met last.
 #[derive(Clone, Copy, Debug)]
@@ -115,8 +137,9 @@ struct FlowEnd {
 #[derive(Debug)]
 pub(crate) struct Slices {
     open: ByLine<Vec<(SpanId, OpenSlice)>>,
-    /// Lines out of order, until all of them is known.
+    /// Lines out of order, until what lies before it is known.
     held: ByLine<Vec<HeldSlice>>,
+    waits: ByLine<LineWait>,
     /// Lines with open slices at the end of the input, the first one last; `None` until `end_one` is called.
     unfinished: Option<Vec<SliceLine>>,
     n_held: usize,
@@ -135,6 +158,7 @@ impl Slices {
         Self {
             open: ByLine::default(),
             held: ByLine::default(),
+            waits: ByLine::default(),
             unfinished: None,
             n_held: 0,
             n_open: 0,
@@ -148,21 +172,31 @@ impl Slices {
         }
     }
 
-    /// Keeps what happens on a track that is out of order.
+    /// Keeps what happens on a line in a queue that is out of order: that of the line, or one of several lines.
     ///
-    /// Returns the tracks that hold most when too much is held: damage, because what follows on them may nest
+    /// Returns the queues that hold most when too much is held: damage, because what follows on them may nest
     /// wrongly.
     pub(crate) fn hold(
         &mut self,
-        line: SliceLine,
+        (queue, line): (SliceLine, SliceLine),
         (time, offset): (Timestamp, u64),
         flows: Flows,
         step: SliceStep,
         tally: &mut CountedNotes,
     ) -> Vec<SliceLine> {
         let flows = (!flows.is_empty()).then(|| Box::new(flows));
-        let row = HeldSlice { time, flows, step };
-        self.held.or_default(line).push(row);
+        // How far a step may lie behind others is told of begins and ends.
+        if !matches!(step, SliceStep::Touch) {
+            let wait = self.waits.or_default(queue);
+            wait.latest = wait.latest.max(Some(time));
+        }
+        let row = HeldSlice {
+            line,
+            time,
+            flows,
+            step,
+        };
+        self.held.or_default(queue).push(row);
         self.n_held += 1;
         if self.n_held <= self.most_open {
             return Vec::new();
@@ -173,21 +207,40 @@ impl Slices {
         self.held.fullest(self.most_open)
     }
 
-    /// Takes what is held of a track, in the order of time; what has one time as it came.
-    pub(crate) fn release(
-        &mut self,
-        line: SliceLine,
-    ) -> impl Iterator<Item = (Timestamp, Flows, SliceStep)> + use<> {
-        let mut rows = self.held.take(line);
+    /// Takes what is held of a queue, in the order of time; what has one time as it came.
+    pub(crate) fn release(&mut self, queue: SliceLine) -> impl Iterator<Item = HeldStep> + use<> {
+        let mut rows = self.held.take(queue);
         self.n_held -= rows.len();
         rows.sort_by_key(|row| row.time);
-        rows.into_iter().map(|row| {
-            let flows = row.flows.map(|flows| *flows).unwrap_or_default();
-            (row.time, flows, row.step)
-        })
+        rows.into_iter().map(HeldSlice::into_step)
     }
 
-    /// Returns the tracks of which something is held.
+    /// Takes what is held of a queue and lies before all that is to come of it, now and then and in the order of time: of
+    /// what comes next nothing lies further than `late_by` nanoseconds behind a begin or an end that came.
+    #[inline]
+    pub(crate) fn release_settled(&mut self, queue: SliceLine, late_by: i64) -> Vec<HeldStep> {
+        let n_rows = self.held.get(queue).map_or(0, Vec::len);
+        let wait = self.waits.get(queue).copied().unwrap_or_default();
+        match n_rows >= wait.look_at.max(FEW_ROWS) {
+            true => self.settled(queue, wait, late_by),
+            false => Vec::new(),
+        }
+    }
+
+    fn settled(&mut self, queue: SliceLine, wait: LineWait, late_by: i64) -> Vec<HeldStep> {
+        let rows = self.held.or_default(queue);
+        rows.sort_by_key(|row| row.time);
+        let settled = wait.latest.map_or(0, |latest| {
+            let until = latest.saturating_sub(late_by);
+            rows.partition_point(|row| row.time < until)
+        });
+        let steps = rows.drain(..settled).map(HeldSlice::into_step).collect();
+        self.n_held -= settled;
+        self.waits.or_default(queue).look_at = 2 * rows.len();
+        steps
+    }
+
+    /// Returns the queues of which something is held.
     pub(crate) fn holding(&self) -> Vec<SliceLine> {
         self.held.in_use()
     }
