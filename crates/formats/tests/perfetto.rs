@@ -153,3 +153,62 @@ fn a_track_out_of_order_waits_for_what_may_be_late_alone() {
     let kinds = recording.notes.kept().iter().map(|note| note.kind);
     assert!(kinds.into_iter().any(|kind| kind == "limit_open_spans"));
 }
+
+#[test]
+fn profiles_of_v8_are_samples_of_the_thread_of_their_sequence() {
+    let mut packets = Packets::default();
+    packets.snapshot(&[(6, 1_000_000), (3, 400_000)]);
+    packets.put(|packet| {
+        let (mut track, mut thread) = (Vec::new(), Vec::new());
+        put_number(&mut track, 1, 7);
+        put_number(&mut thread, 1, 40);
+        put_number(&mut thread, 2, 41);
+        put_bytes(&mut track, 4, &thread);
+        put_bytes(packet, 60, &track);
+        let (mut defaults, mut event) = (Vec::new(), Vec::new());
+        put_number(&mut event, 11, 7);
+        put_bytes(&mut defaults, 11, &event);
+        put_bytes(packet, 59, &defaults);
+    });
+    let mut piece = |name: &str, at: u64, data: &str| {
+        packets.put(|packet| {
+            let (mut event, mut legacy, mut annotation) = (Vec::new(), Vec::new(), Vec::new());
+            put_number(&mut legacy, 2, u64::from(b'P'));
+            put_number(&mut legacy, 6, 1);
+            put_bytes(&mut annotation, 10, b"data");
+            put_bytes(&mut annotation, 9, data.as_bytes());
+            put_number(&mut event, 11, 0);
+            put_bytes(&mut event, 23, name.as_bytes());
+            put_bytes(&mut event, 4, &annotation);
+            put_bytes(&mut event, 6, &legacy);
+            put_number(packet, 8, at);
+            put_bytes(packet, 11, &event);
+        });
+    };
+    piece("Profile", 1_100_000, r#"{"startTime":500}"#);
+    piece(
+        "ProfileChunk",
+        1_200_000,
+        r#"{"cpuProfile":{"nodes":[{"id":1,"callFrame":{"functionName":"price","url":"shop.js"}}],
+            "samples":[1,1]},"timeDeltas":[10,20],"endTime":560}"#,
+    );
+    piece("Other", 1_300_000, "{}");
+    let recording = read_with_room(&packets, 16);
+    let notes = recording.notes.kept().iter();
+    assert_eq!(
+        notes.map(|note| note.kind).collect::<Vec<_>>(),
+        ["other_sample"]
+    );
+    let [samples] = recording.samples.as_slice() else {
+        panic!("{:?}", recording.samples);
+    };
+    // The monotonic clock is 600 µs behind.
+    assert_eq!(samples.time, [Some(1_110_000), Some(1_130_000)]);
+    assert_eq!(
+        [samples.values(0), samples.values(1)],
+        [[1, 20_000], [1, 30_000]]
+    );
+    assert_eq!(top::frames(&recording, samples.stack[1]).len(), 1);
+    let track = recording.track(samples.track[0].unwrap()).unwrap();
+    assert_eq!(track.os_id, Some(41));
+}

@@ -12,14 +12,14 @@ use super::arguments::{annotated, may_be_reserved, text};
 use super::by_end::ByEnd;
 use super::event::{EventKey, TraceEvent};
 use super::flows::{FlowNumbers, FlowStep, LateFlows};
-use super::points::{Timed, is_event};
+use super::points::{Timed, is_event, is_piece};
 use super::scout::EventsAhead;
 use super::survey::{Sorted, TraceSurvey, survey, thread};
 use super::tracks::{ThreadPlace, TrackLines};
-use super::v8::{self, V8Profiles};
 use super::walk::{TracePart, each};
 use crate::codec::CountedNotes;
 use crate::codec::two_pass::{self, Pass};
+use crate::cpuprofile::V8Profiles;
 use crate::spans::by_line::{ByLine, SliceLine};
 use crate::spans::rows::PendingRows;
 use crate::spans::slices::{Annotated, Flows, HeldStep, OpenSlice, SliceArgs, SliceStep, Slices};
@@ -190,7 +190,7 @@ impl Lowering<'_> {
             b's' | b't' | b'f' => self.flow(event, time, offset),
             b'C' if self.wanted.events => self.counter(event, time),
             b'N' | b'O' | b'D' if self.wanted.rows => self.object(event, phase, time),
-            b'P' if v8::is_piece(event) => self.v8_piece(event, time, offset),
+            b'P' if is_piece(event) => self.v8_piece(event, time, offset),
             b'P' if self.wanted.rows => self.sample(event, time),
             b'C' | b'N' | b'O' | b'D' | b'P' => {}
             other => self.tally.add(Level::Info, "other_phase", offset, || {

@@ -54,7 +54,6 @@ mod survey;
 mod tests;
 mod track_facts;
 mod tracks;
-mod v8;
 mod value;
 mod walk;
 mod write;

@@ -1,15 +1,15 @@
 //! Events that are no slices: instants, counters, objects, samples.
 
 use traceloom_model::{
-    Attribute, Class, ClassId, EventRow, EventTypeId, Frame, Function, Level, ObjectId, ObjectRow,
-    Profile, ProfileId, SampleRow, Series, Stack, StackId, Tables, Timestamp, TrackId, Unit,
-    Value as Held, ValueType,
+    Attribute, Class, ClassId, EventRow, EventTypeId, Frame, Function, Level, Limits, ObjectId,
+    ObjectRow, Profile, ProfileId, SampleRow, Series, Stack, StackId, Tables, Timestamp, TrackId,
+    Unit, Value as Held, ValueType,
 };
 
 use super::arguments::text;
 use super::event::{EventId, EventKey, TraceEvent};
 use super::lower::Lowering;
-use super::v8::{PieceOf, V8Sample};
+use crate::cpuprofile::{PieceOf, V8Sample, begins_profile};
 use crate::text::json::{Kind, Token, Value};
 
 /// What ids of events with an end are told apart in, so that they are no asynchronous spans.
@@ -237,9 +237,10 @@ impl Lowering<'_> {
         let Some(args) = event.get(EventKey::Arguments) else {
             return;
         };
-        let piece = PieceOf::of(event, time, self.limits);
-        let of_thread = piece.is_of_thread();
-        let track = of_thread.then(|| self.tracks.thread(event, self.tables).line.track);
+        let piece = piece_of(event, time, self.limits);
+        let track = piece
+            .begins
+            .then(|| self.tracks.thread(event, self.tables).line.track);
         let (profiles, tables) = (&mut self.v8, &mut *self.tables);
         let at = (track, self.survey.base_ns);
         let read = self.texts.parse(args.raw(), self.limits, |args| {
@@ -247,36 +248,35 @@ impl Lowering<'_> {
             Some(profiles.take(piece, data, at, tables, self.limits))
         });
         let read = read.unwrap_or_default();
-        for (kind, count, text) in [
-            (
-                "unknown_node",
-                read.n_unknown,
-                "samples of nodes that do not exist",
-            ),
-            (
-                "limit_table",
-                read.n_left_out,
-                "nodes of profiles are more than allowed",
-            ),
-        ] {
-            if count > 0 {
-                let text = || text.to_owned();
-                self.tally
-                    .add_many(Level::Warn, kind, offset, count as u64, text);
-            }
-        }
+        read.note(offset, self.tally);
         self.put_v8(&read.samples);
     }
 
     /// Pushes samples of V8 where rows are wanted.
     pub(super) fn put_v8(&mut self, samples: &[V8Sample]) {
-        if samples.is_empty() || !self.wanted.rows {
-            return;
+        if self.wanted.rows {
+            self.v8.put(samples, &mut self.rows, self.tables);
         }
-        let profile = self.v8.id(self.tables);
-        for sample in samples {
-            self.rows.sample(profile, &sample.row());
-        }
+    }
+}
+
+/// Returns true if a sample event is a piece of a profile of V8.
+pub(super) fn is_piece(event: TraceEvent<'_>) -> bool {
+    let name = event.get(EventKey::Name).and_then(Token::bytes);
+    let named = name.is_some_and(|name| begins_profile(&name).is_some());
+    named && event.has(EventKey::Arguments)
+}
+
+/// Returns what a piece is of: process and id tell profiles apart.
+pub(super) fn piece_of(event: TraceEvent<'_>, time: Timestamp, limits: &Limits) -> PieceOf {
+    let word = |key| event.get(key).map(Token::word).unwrap_or_default();
+    let mut key = word(EventKey::Process).into_owned();
+    key.push(0);
+    key.extend_from_slice(&EventId::of(event, limits).word);
+    PieceOf {
+        key: key.into(),
+        begins: begins_profile(&word(EventKey::Name)) == Some(true),
+        time,
     }
 }
 

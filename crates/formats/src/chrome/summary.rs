@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use traceloom_model::{Flow, Limits, Note, ProfileId, Tables};
 
 use super::event::{EventKey, TraceEvent};
-use super::points::{is_event, sampled};
+use super::points::{is_event, is_piece, piece_of, sampled};
 use super::scout::EventsAhead;
 use super::survey::TraceSurvey;
-use super::v8::{self, PieceOf, V8Profiles, V8Sample};
 use super::walk::{TracePart, each};
+use crate::cpuprofile::{COLUMNS, V8Profiles, V8Sample};
 use crate::text::json::JsonTexts;
 use crate::{ColumnTotal, Error, RecordingSummary, Source};
 
@@ -54,7 +54,7 @@ struct TraceSums {
     sampled: Option<(ProfileId, u64)>,
     v8: V8Profiles,
     v8_samples: u64,
-    v8_sums: [i128; v8::COLUMNS],
+    v8_sums: [i128; COLUMNS],
 }
 
 impl TraceSums {
@@ -106,7 +106,7 @@ impl TraceSums {
             b'b' => self.spans = true,
             b'E' | b'e' | b'F' => self.ends = true,
             b'n' | b'T' | b'p' | b'i' | b'I' | b'R' | b'O' | b'D' => self.events = true,
-            b'P' if v8::is_piece(event) => self.v8_piece(event, start, limits),
+            b'P' if is_piece(event) => self.v8_piece(event, start, limits),
             b'P' => {
                 let tables = &mut self.tables;
                 let profile = self.sampled.get_or_insert_with(|| (sampled(tables), 0));
@@ -120,7 +120,7 @@ impl TraceSums {
         let Some(args) = event.get(EventKey::Arguments) else {
             return;
         };
-        let piece = PieceOf::of(event, time, limits);
+        let piece = piece_of(event, time, limits);
         let (profiles, tables) = (&mut self.v8, &mut self.tables);
         let read = self.texts.parse(args.raw(), limits, |args| {
             let data = args.root()?.get("data")?;

@@ -62,7 +62,7 @@ struct HitCount(i64);
 type Found<T> = std::ops::ControlFlow<(), T>;
 
 /// Returns the frame that a call frame of V8 is.
-pub(crate) fn frame(value: Value<'_>, tables: &mut Tables) -> traceloom_model::FrameId {
+pub(super) fn frame(value: Value<'_>, tables: &mut Tables) -> traceloom_model::FrameId {
     let text = |key: &str| value.get(key).and_then(Value::bytes).unwrap_or_default();
     let name = text("functionName");
     let name = if name.is_empty() {
@@ -92,7 +92,7 @@ pub(crate) fn frame(value: Value<'_>, tables: &mut Tables) -> traceloom_model::F
 }
 
 /// Returns the stack of a frame below another stack.
-pub(crate) fn stack(
+pub(super) fn stack(
     parent: Option<StackId>,
     frame: traceloom_model::FrameId,
     tables: &mut Tables,

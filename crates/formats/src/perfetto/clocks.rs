@@ -9,6 +9,8 @@ use crate::protobuf::fields;
 
 /// The wall clock.
 pub(super) const REALTIME: u32 = 1;
+/// The clock that programs measure by.
+pub(super) const MONOTONIC: u32 = 3;
 /// The clock of packets that name none.
 pub(super) const BOOTTIME: u32 = 6;
 /// Clock ids from here to 127 belong to one sequence.

@@ -288,7 +288,12 @@ impl AnnotationKeys {
     }
 }
 
-fn annotation_name(body: &[u8], interned: &Interned, tables: &mut Tables) -> Option<StringId> {
+/// Returns the name of a `DebugAnnotation`.
+pub(super) fn annotation_name(
+    body: &[u8],
+    interned: &Interned,
+    tables: &mut Tables,
+) -> Option<StringId> {
     let name = fields(body).find_map(|(number, value)| match number {
         1 => Some(InternedName::Interned(value.number())),
         10 => Some(InternedName::Text(value.bytes())),

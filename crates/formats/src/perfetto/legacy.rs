@@ -82,6 +82,7 @@ impl Lowering<'_> {
                     self.place(line, time, flows, SliceStep::Touch, late_by, offset);
                 }
             }
+            b'P' => self.profile_piece(packet, event, legacy, time, offset),
             other => self.tally.add(Level::Info, "legacy_phase", offset, || {
                 format!("events of phase `{}` are left out", other.escape_ascii())
             }),

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    BATCH_ROWS, Clock, EventRow, Flow, Level, Limit, LinkBatch, Order, Sink, StringId, Tables,
-    Timestamp, TrackId, Value,
+    BATCH_ROWS, Clock, EventRow, Flow, Level, Limit, Limits, LinkBatch, Order, Sink, StringId,
+    Tables, Timestamp, TrackId, Value,
 };
 
 use super::interned::{AnnotationKeys, Interned};
@@ -16,6 +16,7 @@ use super::timing::Sequences;
 use super::tracks::{TrackTable, TrackTarget};
 use crate::codec::CountedNotes;
 use crate::codec::two_pass;
+use crate::cpuprofile::V8Profiles;
 use crate::protobuf::{Content, FieldSplitter, MessagePiece, each};
 use crate::spans::by_line::SliceLine;
 use crate::spans::rows::PendingRows;
@@ -80,6 +81,8 @@ fn rows(
         open_events: HashMap::default(),
         running: HashMap::default(),
         most_interned: options.limits.size(Limit::Table),
+        limits: options.limits,
+        v8: V8Profiles::default(),
     };
     let mut splitter = FieldSplitter::new(SCHEMA, &options.limits);
     let whole = each(pull, &mut splitter, u64::MAX, |piece| {
@@ -99,7 +102,7 @@ fn rows(
 }
 
 pub(super) struct Lowering<'t> {
-    survey: PacketSurvey,
+    pub(super) survey: PacketSurvey,
     pub(super) wanted: Wanted,
     pub(super) tables: &'t mut Tables,
     pub(super) tally: &'t mut CountedNotes,
@@ -120,6 +123,8 @@ pub(super) struct Lowering<'t> {
     /// Values of counters that are written as differences, by sequence and track.
     pub(super) running: HashMap<(u32, u64), f64, RandomState>,
     most_interned: usize,
+    pub(super) limits: Limits,
+    pub(super) v8: V8Profiles,
 }
 
 impl Lowering<'_> {
@@ -376,6 +381,8 @@ impl Lowering<'_> {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) -> Flow {
+        let last = self.v8.finish();
+        self.put_v8(&last);
         for line in self.slices.holding() {
             self.replay(line);
             self.flush(sink, BATCH_ROWS)?;

@@ -33,6 +33,7 @@ mod lines;
 mod lower;
 mod packet;
 mod probe;
+mod profiles;
 mod raise;
 mod schema;
 mod slice;

@@ -12,7 +12,8 @@ use crate::protobuf::{fields, packed_varints};
 #[derive(Debug, Default)]
 pub(super) struct Sequence {
     clock: Option<u32>,
-    track: Option<u64>,
+    /// The track of events that name none.
+    pub(super) track: Option<u64>,
     pub(super) counters: Vec<u64>,
     pub(super) double_counters: Vec<u64>,
     rates: HashMap<u32, Rate, RandomState>,

@@ -270,16 +270,19 @@ impl TrackTable {
 
     /// Returns the process that a track belongs to.
     fn resource_of(&mut self, uuid: u64, tables: &mut Tables) -> Option<ResourceId> {
+        let pid = self.pid(uuid)?;
+        self.process(pid, tables)
+    }
+
+    /// Returns the process id of a track: its own, or that of the nearest track above it which has one.
+    pub(super) fn pid(&self, uuid: u64) -> Option<u64> {
         let mut at = uuid;
         for _ in 0..DEEPEST {
             let row = self.descriptors.get(&at)?;
-            if let Some(process) = &row.process {
-                let pid = process.pid;
-                return self.process(pid, tables);
-            }
-            if let Some(thread) = &row.thread {
-                let pid = thread.pid;
-                return self.process(pid, tables);
+            let process = row.process.as_ref().map(|process| process.pid);
+            let pid = process.or_else(|| Some(row.thread.as_ref()?.pid));
+            if pid.is_some() {
+                return pid;
             }
             at = row.parent?;
         }

@@ -1,4 +1,4 @@
-//! Processor profiles of V8, told in pieces among the events of a trace.
+//! Processor profiles of V8, told in pieces among the events of a trace (chrome/SPEC.md §6).
 //!
 //! `Profile` names the thread and says when it begins; each `ProfileChunk` adds nodes to its tree, and samples with the times
 //! between them. Process and id tell one profile from another.
@@ -7,57 +7,40 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Limit, Limits, Profile, ProfileId, SampleRow, StackId, Tables, Timestamp, TrackId, Unit,
+    Level, Limit, Limits, Profile, ProfileId, SampleRow, StackId, Tables, Timestamp, TrackId, Unit,
     ValueType,
 };
 
-use super::event::{EventId, EventKey, TraceEvent};
-use crate::cpuprofile;
-use crate::text::json::{Token, Value};
+use super::lower::{frame, stack};
+use crate::codec::CountedNotes;
+use crate::spans::rows::PendingRows;
+use crate::text::json::Value;
 
 /// Values of a sample: one, and how long it lasted.
-pub(super) const COLUMNS: usize = 2;
-
-/// Returns true if a sample event is a piece of such a profile.
-pub(super) fn is_piece(event: TraceEvent<'_>) -> bool {
-    let name = event.get(EventKey::Name).and_then(Token::bytes);
-    let named = name.is_some_and(|name| matches!(&*name, b"Profile" | b"ProfileChunk"));
-    named && event.has(EventKey::Arguments)
-}
+pub(crate) const COLUMNS: usize = 2;
 
 /// What a piece is of.
-pub(super) struct PieceOf {
-    key: Box<[u8]>,
-    begins: bool,
-    time: Timestamp,
+pub(crate) struct PieceOf {
+    /// What tells its profile from others.
+    pub(crate) key: Box<[u8]>,
+    /// It begins the profile: the thread of its event is the one that is profiled. All others are told by another thread.
+    pub(crate) begins: bool,
+    /// The time of its event.
+    pub(crate) time: Timestamp,
 }
 
-impl PieceOf {
-    pub(super) fn of(event: TraceEvent<'_>, time: Timestamp, limits: &Limits) -> Self {
-        let mut key = event
-            .get(EventKey::Process)
-            .map(Token::word)
-            .unwrap_or_default()
-            .into_owned();
-        key.push(0);
-        key.extend_from_slice(&EventId::of(event, limits).word);
-        let name = event.get(EventKey::Name).and_then(Token::bytes);
-        Self {
-            key: key.into(),
-            begins: name.is_some_and(|name| *name == *b"Profile"),
-            time,
-        }
-    }
-
-    /// Returns true if the thread of its event is the one that is profiled; chunks are told by another one.
-    pub(super) fn is_of_thread(&self) -> bool {
-        self.begins
+/// Returns whether an event of this name begins a profile, none where it is no piece of any.
+pub(crate) fn begins_profile(name: &[u8]) -> Option<bool> {
+    match name {
+        b"Profile" => Some(true),
+        b"ProfileChunk" => Some(false),
+        _ => None,
     }
 }
 
 /// The profiles of a trace so far.
 #[derive(Debug, Default)]
-pub(super) struct V8Profiles {
+pub(crate) struct V8Profiles {
     profiles: HashMap<Box<[u8]>, V8Profile, RandomState>,
     /// One for all of them: a sample's thread says which one it is of.
     id: Option<ProfileId>,
@@ -75,7 +58,7 @@ struct V8Profile {
 
 /// A sample, and how long it lasted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct V8Sample {
+pub(crate) struct V8Sample {
     stack: Option<StackId>,
     time: Timestamp,
     values: [i64; COLUMNS],
@@ -83,7 +66,7 @@ pub(super) struct V8Sample {
 }
 
 impl V8Sample {
-    pub(super) fn row(&self) -> SampleRow<'_> {
+    pub(crate) fn row(&self) -> SampleRow<'_> {
         SampleRow {
             stack: self.stack,
             values: &self.values,
@@ -97,18 +80,34 @@ impl V8Sample {
 
 /// What reading a piece brings.
 #[derive(Debug, Default)]
-pub(super) struct V8Piece {
+pub(crate) struct V8Piece {
     /// Samples of which it is known how long they lasted.
-    pub(super) samples: Vec<V8Sample>,
+    pub(crate) samples: Vec<V8Sample>,
     /// Samples of nodes that do not exist.
-    pub(super) n_unknown: usize,
+    n_unknown: u64,
     /// Nodes that are more than allowed.
-    pub(super) n_left_out: usize,
+    n_left_out: u64,
+}
+
+impl V8Piece {
+    /// Notes what is to be said of it.
+    pub(crate) fn note(&self, offset: u64, tally: &mut CountedNotes) {
+        let unknown = "samples of nodes that do not exist";
+        let left_out = "nodes of profiles are more than allowed";
+        for (kind, count, text) in [
+            ("unknown_node", self.n_unknown, unknown),
+            ("limit_table", self.n_left_out, left_out),
+        ] {
+            if count > 0 {
+                tally.add_many(Level::Warn, kind, offset, count, || text.to_owned());
+            }
+        }
+    }
 }
 
 impl V8Profiles {
     /// Returns the profile that all samples are of.
-    pub(super) fn id(&mut self, tables: &mut Tables) -> ProfileId {
+    pub(crate) fn id(&mut self, tables: &mut Tables) -> ProfileId {
         *self.id.get_or_insert_with(|| {
             let count = tables.string("samples");
             let time = tables.string("time");
@@ -125,7 +124,7 @@ impl V8Profiles {
     }
 
     /// Reads a piece; `track` is the thread that is profiled, where the piece says so, and `base_ns` is added to its times.
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         piece: PieceOf,
         data: Value<'_>,
@@ -171,7 +170,7 @@ impl V8Profiles {
             let delta = deltas.next().and_then(|delta| delta.scaled(1_000));
             profile.now = profile.now.saturating_add(delta.unwrap_or(0));
             let stack = sample.i64().and_then(|id| profile.stacks.get(&id)).copied();
-            read.n_unknown += usize::from(stack.is_none());
+            read.n_unknown += u64::from(stack.is_none());
             read.samples.extend(profile.ended_at(profile.now));
             profile.last = Some(V8Sample {
                 stack,
@@ -186,8 +185,21 @@ impl V8Profiles {
         read
     }
 
+    /// Adds samples to the rows of a trace.
+    pub(crate) fn put(
+        &mut self,
+        samples: &[V8Sample],
+        rows: &mut PendingRows,
+        tables: &mut Tables,
+    ) {
+        for sample in samples {
+            let profile = self.id(tables);
+            rows.sample(profile, &sample.row());
+        }
+    }
+
     /// Takes the last sample of each profile, which lasts for nothing.
-    pub(super) fn finish(&mut self) -> Vec<V8Sample> {
+    pub(crate) fn finish(&mut self) -> Vec<V8Sample> {
         let mut last: Vec<V8Sample> = self
             .profiles
             .values_mut()
@@ -209,8 +221,8 @@ impl V8Profile {
         let number = |key: &str| node.get(key).and_then(Value::i64);
         let Some(id) = number("id") else { return };
         let parent = number("parent").and_then(|parent| self.stacks.get(&parent));
-        let frame = cpuprofile::frame(node.get("callFrame").unwrap_or(node), tables);
-        let stack = cpuprofile::stack(parent.copied(), frame, tables);
+        let frame = frame(node.get("callFrame").unwrap_or(node), tables);
+        let stack = stack(parent.copied(), frame, tables);
         self.stacks.insert(id, stack);
     }
 
