@@ -19,7 +19,7 @@ use super::tracks::{ThreadPlace, TrackLines};
 use super::walk::{TracePart, each};
 use crate::codec::CountedNotes;
 use crate::codec::two_pass::{self, Pass};
-use crate::cpuprofile::V8Profiles;
+use crate::profile::v8::V8Profiles;
 use crate::spans::by_line::{ByLine, SliceLine};
 use crate::spans::rows::PendingRows;
 use crate::spans::slices::{Annotated, Flows, HeldStep, OpenSlice, SliceArgs, SliceStep, Slices};

@@ -9,7 +9,7 @@ use traceloom_model::{
 use super::arguments::text;
 use super::event::{EventId, EventKey, TraceEvent};
 use super::lower::Lowering;
-use crate::cpuprofile::{PieceOf, V8Sample, begins_profile};
+use crate::profile::v8::{PieceOf, V8Sample, begins_profile};
 use crate::text::json::{Kind, Token, Value};
 
 /// What ids of events with an end are told apart in, so that they are no asynchronous spans.

@@ -11,7 +11,7 @@ use super::points::{is_event, is_piece, piece_of, sampled};
 use super::scout::EventsAhead;
 use super::survey::TraceSurvey;
 use super::walk::{TracePart, each};
-use crate::cpuprofile::{COLUMNS, V8Profiles, V8Sample};
+use crate::profile::v8::{COLUMNS, V8Profiles, V8Sample};
 use crate::text::json::JsonTexts;
 use crate::{ColumnTotal, Error, RecordingSummary, Source};
 
@@ -193,7 +193,6 @@ impl TraceSums {
             spans: self.spans,
             events: self.events,
             notes: self.notes,
-            ..RecordingSummary::default()
         }
     }
 }

@@ -7,7 +7,7 @@ use traceloom_model::{
     StackId, Unit, Value as Label, ValueType,
 };
 
-use super::lower::{frame, stack};
+use crate::profile::v8::{frame, stack};
 use crate::text::json::{Document, Kind, Lowered, Value, lower_documents};
 use crate::{Confidence, Error, LowerOptions, Probe, Source, warn};
 

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use traceloom_model::bounds::saturated_i64;
 use traceloom_model::{
-    BATCH_ROWS, Clock, Flow, Frame, Function, Order, Profile, ProfileId, SampleBatch, SampleRow,
-    Sink, Stack, StackId, Tables, Unit, ValueType,
+    BATCH_ROWS, Clock, Flow, Order, Profile, ProfileId, SampleBatch, SampleRow, Sink, StackId,
+    Tables, Unit, ValueType,
 };
 
+use crate::profile::v8::{frame, stack};
 use crate::text::json::{Kind, Lowered, Value, lower_documents};
 use crate::{Error, LowerOptions, Source, warn};
 
@@ -60,49 +61,6 @@ struct Nodes(Vec<ProfileNode>);
 struct HitCount(i64);
 
 type Found<T> = std::ops::ControlFlow<(), T>;
-
-/// Returns the frame that a call frame of V8 is.
-pub(super) fn frame(value: Value<'_>, tables: &mut Tables) -> traceloom_model::FrameId {
-    let text = |key: &str| value.get(key).and_then(Value::bytes).unwrap_or_default();
-    let name = text("functionName");
-    let name = if name.is_empty() {
-        tables.string("(anonymous)")
-    } else {
-        tables.bytes(&name)
-    };
-    let url = text("url");
-    let file = (!url.is_empty()).then(|| tables.bytes(&url));
-    // Lines and columns count from 0, -1 means none.
-    let from_one = |key: &str| {
-        let number = value.get(key).and_then(Value::i64).unwrap_or(-1);
-        u32::try_from(number.saturating_add(1)).unwrap_or(0)
-    };
-    let (line, column) = (from_one("lineNumber"), from_one("columnNumber"));
-    let function = tables.function(Function {
-        file,
-        line,
-        ..Function::named(name)
-    });
-    tables.frame(Frame {
-        function: Some(function),
-        line,
-        column,
-        ..Frame::default()
-    })
-}
-
-/// Returns the stack of a frame below another stack.
-pub(super) fn stack(
-    parent: Option<StackId>,
-    frame: traceloom_model::FrameId,
-    tables: &mut Tables,
-) -> StackId {
-    tables.stack(Stack {
-        parent,
-        frame,
-        truncated: false,
-    })
-}
 
 fn number(value: Value<'_>, key: &str) -> Option<i64> {
     value.get(key).and_then(Value::i64)

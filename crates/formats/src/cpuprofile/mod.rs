@@ -21,9 +21,7 @@
 
 mod heap;
 mod lower;
-mod pieces;
 
-pub(crate) use pieces::{COLUMNS, PieceOf, V8Profiles, V8Sample, begins_profile};
 use traceloom_model::Limits;
 
 use crate::text::json::{Document, JsonLayout, JsonReader, Kind, Value};

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::saturated_i64;
 
 use super::packet::narrow;
 use crate::protobuf::fields;
@@ -179,8 +180,7 @@ impl Clocks {
         let points = self.points.get(&clock).into_iter().flatten();
         let offsets = points.map(|&(own, primary)| primary.saturating_sub(own));
         let least = offsets.clone().min().unwrap_or(0);
-        let drift = offsets.max().unwrap_or(0).saturating_sub(least);
-        i64::try_from(drift).unwrap_or(i64::MAX)
+        saturated_i64(offsets.max().unwrap_or(0).abs_diff(least))
     }
 
     /// Returns the name of the primary clock.

@@ -16,7 +16,7 @@ use super::timing::Sequences;
 use super::tracks::{TrackTable, TrackTarget};
 use crate::codec::CountedNotes;
 use crate::codec::two_pass;
-use crate::cpuprofile::V8Profiles;
+use crate::profile::v8::V8Profiles;
 use crate::protobuf::{Content, FieldSplitter, MessagePiece, each};
 use crate::spans::by_line::SliceLine;
 use crate::spans::rows::PendingRows;

@@ -7,7 +7,7 @@ use super::interned::annotation_name;
 use super::lower::Lowering;
 use super::packet::{EventFields, Legacy, Packet};
 use super::tracks::TrackTarget;
-use crate::cpuprofile::{PieceOf, V8Sample, begins_profile};
+use crate::profile::v8::{PieceOf, V8Sample, begins_profile};
 use crate::protobuf::fields;
 use crate::text::json::{Document, Value};
 

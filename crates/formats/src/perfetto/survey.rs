@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
+use traceloom_model::bounds::saturated_i64;
 use traceloom_model::{Flow, Limit, Limits, Note};
 
 use super::clocks::{Clocks, SequenceClock};
@@ -28,7 +29,7 @@ struct TrackSteps {
     /// The latest one since its clock changed.
     latest: Stamp,
     /// How far one lay behind such a latest one of its own clock.
-    late_by: i128,
+    late_by: u128,
     /// The clock changed more often than is kept.
     is_unknown: bool,
 }
@@ -95,9 +96,10 @@ pub(super) fn survey(
         let has_room = seen.len() < most;
         match seen.get_mut(&track) {
             Some(steps) if steps.latest.clock == stamp.clock => {
-                let ahead = steps.latest.ns.saturating_sub(stamp.ns);
-                steps.late_by = steps.late_by.max(ahead);
-                if !is_instant && ahead < 0 {
+                if stamp.ns < steps.latest.ns {
+                    let late_by = steps.latest.ns.abs_diff(stamp.ns);
+                    steps.late_by = steps.late_by.max(late_by);
+                } else if !is_instant {
                     steps.latest = stamp;
                 }
             }
@@ -158,7 +160,7 @@ fn late_by(
     }
     let tracks = seen.iter().filter_map(|(&track, steps)| {
         let of = changed.remove(&track).unwrap_or_default();
-        let own = i64::try_from(steps.late_by).unwrap_or(i64::MAX);
+        let own = saturated_i64(steps.late_by);
         match (own.saturating_add(of.late_by), steps.is_unknown) {
             (_, true) => Some((track, i64::MAX)),
             (0, false) => None,

@@ -1,4 +1,4 @@
-//! Processor profiles of V8, told in pieces among the events of a trace (chrome/SPEC.md §6).
+//! Processor profiles of V8: its call frames, and profiles told in pieces among the events of a trace (chrome/SPEC.md §6).
 //!
 //! `Profile` names the thread and says when it begins; each `ProfileChunk` adds nodes to its tree, and samples with the times
 //! between them. Process and id tell one profile from another.
@@ -7,11 +7,10 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Level, Limit, Limits, Profile, ProfileId, SampleRow, StackId, Tables, Timestamp, TrackId, Unit,
-    ValueType,
+    Frame, FrameId, Function, Level, Limit, Limits, Profile, ProfileId, SampleRow, Stack, StackId,
+    Tables, Timestamp, TrackId, Unit, ValueType,
 };
 
-use super::lower::{frame, stack};
 use crate::codec::CountedNotes;
 use crate::spans::rows::PendingRows;
 use crate::text::json::Value;
@@ -233,4 +232,43 @@ impl V8Profile {
         last.values = [1, lasted];
         Some(last)
     }
+}
+
+/// Returns the frame that a call frame of V8 is.
+pub(crate) fn frame(value: Value<'_>, tables: &mut Tables) -> FrameId {
+    let text = |key: &str| value.get(key).and_then(Value::bytes).unwrap_or_default();
+    let name = text("functionName");
+    let name = if name.is_empty() {
+        tables.string("(anonymous)")
+    } else {
+        tables.bytes(&name)
+    };
+    let url = text("url");
+    let file = (!url.is_empty()).then(|| tables.bytes(&url));
+    // Lines and columns count from 0, -1 means none.
+    let from_one = |key: &str| {
+        let number = value.get(key).and_then(Value::i64).unwrap_or(-1);
+        u32::try_from(number.saturating_add(1)).unwrap_or(0)
+    };
+    let (line, column) = (from_one("lineNumber"), from_one("columnNumber"));
+    let function = tables.function(Function {
+        file,
+        line,
+        ..Function::named(name)
+    });
+    tables.frame(Frame {
+        function: Some(function),
+        line,
+        column,
+        ..Frame::default()
+    })
+}
+
+/// Returns the stack of a frame below another stack.
+pub(crate) fn stack(parent: Option<StackId>, frame: FrameId, tables: &mut Tables) -> StackId {
+    tables.stack(Stack {
+        parent,
+        frame,
+        truncated: false,
+    })
 }
