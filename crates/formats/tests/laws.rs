@@ -17,7 +17,7 @@ use obey::{
     Place, adds_up, along, cut, lowers, lowers_notes, lowers_stacks, obeys, sums_up, whole,
 };
 use proptest::prelude::*;
-use traceloom_formats::{FORMATS, Format, Probe, Record, RecordSink, read_slice};
+use traceloom_formats::{FORMATS, Format, Probe, Record, RecordSink, by_name, read_slice};
 use traceloom_model::{Flow, Level, Limits, Note};
 
 /// Inputs up to this size are treated exhaustively.
@@ -271,6 +271,49 @@ fn samples_are_summed_up() {
         sample(1, 20_000, &mut |piece| bytes.extend_from_slice(piece));
         assert_eq!(sums_up(format, &bytes), Ok(true), "{}", format.name);
     }
+}
+
+/// Slices, then flows that belong to earlier ones, and pieces of a profile of V8 among them, as Chromium writes them.
+fn recorded_by_chromium() -> String {
+    let mut events = Vec::new();
+    for nth in 0..40_u64 {
+        let at = format!(r#""pid":7,"tid":{},"ts":{}.5"#, nth % 3, nth * 10);
+        events.push(format!(r#"{{"ph":"X",{at},"name":"price","dur":7}}"#));
+        let of = format!(r#""ph":"P",{at},"id":"0x{}""#, nth % 2);
+        let data = match nth % 8 {
+            0 | 1 => format!(r#""startTime":{nth}"#),
+            at => format!(
+                r#""cpuProfile":{{"nodes":[{{"id":{at},"parent":{},"callFrame":{{"functionName":"f{at}",
+                "url":"shop.js","lineNumber":{at}}}}}],"samples":[{at},{},9]}},"timeDeltas":[100,250,-5]"#,
+                at - 1,
+                at - 2
+            ),
+        };
+        let name = if nth % 8 < 2 {
+            "Profile"
+        } else {
+            "ProfileChunk"
+        };
+        events.push(format!(
+            r#"{{{of},"name":"{name}","args":{{"data":{{{data}}}}}}}"#
+        ));
+    }
+    for nth in 0..20_u64 {
+        let phase = if nth % 2 == 0 { 'f' } else { 's' };
+        let (thread, ts, id) = (nth % 3, nth * 19 % 380, nth / 2);
+        events.push(format!(
+            r#"{{"ph":"{phase}","bp":"e","pid":7,"tid":{thread},"ts":{ts},"id":{id},"name":"go"}}"#
+        ));
+    }
+    format!("{{\"traceEvents\":[\n{}\n]}}", events.join(",\n"))
+}
+
+#[test]
+fn what_chromium_records_obeys() {
+    let chrome = by_name("chrome").expect("a format");
+    let text = recorded_by_chromium();
+    laws(chrome, "recorded by Chromium", text.as_bytes());
+    assert_eq!(sums_up(chrome, text.as_bytes()), Ok(true));
 }
 
 /// Where records are, and the gravest note.

@@ -11,7 +11,7 @@ pub(crate) fn sample(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
     out(
         b"{\"ph\":\"M\",\"pid\":7,\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":\"main\"}}",
     );
-    let (mut done, mut time, mut open, mut id, mut node) = (0, 1_000_u64, 0_u64, 0_u64, 0_u64);
+    let (mut done, mut time, mut open, mut id) = (0, 1_000_u64, 0_u64, 0_u64);
     while done < bytes {
         time += random.number(900);
         let name = usize::try_from(random.number(6)).ok();
@@ -21,7 +21,7 @@ pub(crate) fn sample(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
             time / 1000,
             time % 1000
         );
-        let event = match random.number(13) {
+        let event = match random.number(12) {
             0..3 if open > 0 => {
                 open -= 1;
                 format!("{{\"ph\":\"E\",{at}}}")
@@ -51,40 +51,11 @@ pub(crate) fn sample(seed: u64, bytes: u64, out: &mut dyn FnMut(&[u8])) {
                 "{{\"ph\":\"f\",{at},\"id\":{},\"name\":\"go\",\"bp\":\"e\"}}",
                 time % 5
             ),
-            11 => profile_piece(&at, &mut node, name),
             _ => format!("{{\"ph\":\"N\",{at},\"id\":\"{time:#x}\",\"name\":\"Cart\"}}"),
         };
         let event = format!(",\n{event}");
         done += event.len() as u64;
         out(event.as_bytes());
     }
-    // Chromium writes flows behind all slices.
-    for flow in 0..16 {
-        let time = random.number(time / 1000 + 1);
-        let phase = if flow % 2 == 0 { 's' } else { 'f' };
-        let tail = format!("\"id\":{},\"name\":\"late\",\"bp\":\"e\"", flow / 2);
-        let event = format!(",\n{{\"ph\":\"{phase}\",\"pid\":7,\"tid\":2,\"ts\":{time},{tail}}}");
-        out(event.as_bytes());
-    }
     out(b"\n],\"stackFrames\":{\"1\":{\"name\":\"main\"},\"2\":{\"name\":\"work\",\"parent\":\"1\"}}}\n");
-}
-
-/// A piece of a profile of V8: its begin now and then, else a node and three samples, one of a node that may not exist.
-fn profile_piece(at: &str, node: &mut u64, name: &str) -> String {
-    let of = format!("{at},\"id\":\"0x1\",\"cat\":\"v8\"");
-    *node += 1;
-    if *node % 16 == 1 {
-        return format!(
-            "{{\"ph\":\"P\",{of},\"name\":\"Profile\",\"args\":{{\"data\":{{\"startTime\":{node}}}}}}}"
-        );
-    }
-    let (above, below) = (*node - 1, *node + 1);
-    let frame = format!("\"functionName\":\"{name}\",\"url\":\"shop.js\",\"lineNumber\":{node}");
-    let tree =
-        format!("\"nodes\":[{{\"id\":{node},\"parent\":{above},\"callFrame\":{{{frame}}}}}]");
-    let data = format!("\"cpuProfile\":{{{tree},\"samples\":[{node},{above},{below}]}}");
-    let deltas = "\"timeDeltas\":[100,250,-5]";
-    format!(
-        "{{\"ph\":\"P\",{of},\"name\":\"ProfileChunk\",\"args\":{{\"data\":{{{data},{deltas}}}}}}}"
-    )
 }
