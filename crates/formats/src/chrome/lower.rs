@@ -379,17 +379,16 @@ impl Lowering<'_> {
     /// Keeps a step in a queue that is out of order, where it waits for what may lie so far behind it.
     fn hold(
         &mut self,
-        (queue, line): (SliceLine, SliceLine),
+        at: (SliceLine, SliceLine),
         late_by: i64,
-        (time, offset): (Timestamp, u64),
+        place: (Timestamp, u64),
         flows: Flows,
         step: SliceStep,
     ) {
-        let (place, at) = ((time, offset), (queue, line));
-        for full in self.slices.hold(at, place, flows, step, self.tally) {
-            self.put_held(full);
-        }
-        for held in self.slices.release_settled(queue, late_by) {
+        for held in self
+            .slices
+            .hold(at, late_by, place, flows, step, self.tally)
+        {
             self.take_held(held);
         }
     }

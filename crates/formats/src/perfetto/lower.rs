@@ -286,14 +286,11 @@ impl Lowering<'_> {
                 .slices
                 .take(line, (time, offset), &flows, step, tables, tally);
         };
-        let place = (time, offset);
-        for full in self
+        let (at, place) = ((line, line), (time, offset));
+        for held in self
             .slices
-            .hold((line, line), place, flows, step, self.tally)
+            .hold(at, late_by, place, flows, step, self.tally)
         {
-            self.replay(full);
-        }
-        for held in self.slices.release_settled(line, late_by) {
             self.take_held(held);
         }
     }

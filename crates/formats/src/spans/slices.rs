@@ -174,16 +174,18 @@ impl Slices {
 
     /// Keeps what happens on a line in a queue that is out of order: that of the line, or one of several lines.
     ///
-    /// Returns the queues that hold most when too much is held: damage, because what follows on them may nest
-    /// wrongly.
+    /// Returns what need not wait any more, as nothing that comes next lies further than `late_by` nanoseconds behind a begin
+    /// or an end that came; when too much is held, all of the queues that hold most: damage, because what follows on them may
+    /// nest wrongly.
     pub(crate) fn hold(
         &mut self,
         (queue, line): (SliceLine, SliceLine),
+        late_by: i64,
         (time, offset): (Timestamp, u64),
         flows: Flows,
         step: SliceStep,
         tally: &mut CountedNotes,
-    ) -> Vec<SliceLine> {
+    ) -> Vec<HeldStep> {
         let flows = (!flows.is_empty()).then(|| Box::new(flows));
         // How far a step may lie behind others is told of begins and ends.
         if !matches!(step, SliceStep::Touch) {
@@ -199,12 +201,15 @@ impl Slices {
         self.held.or_default(queue).push(row);
         self.n_held += 1;
         if self.n_held <= self.most_open {
-            return Vec::new();
+            return self.release_settled(queue, late_by);
         }
         tally.add(Level::Damage, "limit_open_spans", offset, || {
             "slices out of order are more than allowed: what follows may nest wrongly".to_owned()
         });
-        self.held.fullest(self.most_open)
+        let full = self.held.fullest(self.most_open);
+        full.into_iter()
+            .flat_map(|queue| self.release(queue))
+            .collect()
     }
 
     /// Takes what is held of a queue, in the order of time; what has one time as it came.
@@ -215,10 +220,9 @@ impl Slices {
         rows.into_iter().map(HeldSlice::into_step)
     }
 
-    /// Takes what is held of a queue and lies before all that is to come of it, now and then and in the order of time: of
-    /// what comes next nothing lies further than `late_by` nanoseconds behind a begin or an end that came.
+    /// Looks now and then for what of a queue lies before all that is to come of it, and takes it in the order of time.
     #[inline]
-    pub(crate) fn release_settled(&mut self, queue: SliceLine, late_by: i64) -> Vec<HeldStep> {
+    fn release_settled(&mut self, queue: SliceLine, late_by: i64) -> Vec<HeldStep> {
         let n_rows = self.held.get(queue).map_or(0, Vec::len);
         let wait = self.waits.get(queue).copied().unwrap_or_default();
         match n_rows >= wait.look_at.max(FEW_ROWS) {
