@@ -1,13 +1,14 @@
 //! A picture that any browser or image viewer opens; in a browser it zooms and searches.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use foldhash::fast::RandomState;
 use traceloom_model::Merge;
 
 use super::{Layout, NodeBox, Picture, SAME, change, step};
 use crate::colour::{SHADES, colour};
-use crate::hotspots::{Categories, WorkKind, kinds_of_nodes};
+use crate::hotspots::{Categories, NodeKinds, WorkKind};
 use crate::names::{fit, levels};
 use crate::page::{escape, escaped};
 use crate::{CallTree, Node, TreeSource, amount, grouped};
@@ -15,6 +16,8 @@ use crate::{CallTree, Node, TreeSource, amount, grouped};
 /// Pixels. Text is set in a fixed pitch, so that it can be cut to its frame without measuring.
 const WIDTH: f64 = 1200.0;
 const MARGIN: f64 = 10.0;
+/// The number of no node.
+const NONE: u32 = u32::MAX;
 const ROW: u32 = 17;
 const TOP: u32 = 56;
 /// Height of a row of the legend, and what a character of it takes, about.
@@ -40,16 +43,18 @@ pub fn svg(tree: &CallTree, picture: &Picture<'_>) -> String {
     let deepest = narrow.iter().map(|frames| frames.depth + 1).max();
     let depth = layout.depth.max(deepest.unwrap_or(0));
     let rows = depth.min(ROWS);
-    let kinds = match picture.changes {
-        Some(_) => WorkKinds::default(),
-        None => WorkKinds::of(tree, picture.categories),
-    };
-    let legend = kinds.legend(tree);
+    let defaults = picture.categories.is_none().then(Categories::default);
+    let categories = picture.categories.or(defaults.as_ref());
+    let categories = categories.filter(|_| picture.changes.is_none());
+    let kinds = categories.map_or_else(NodeKinds::default, |categories| {
+        NodeKinds::of(tree, categories)
+    });
+    let legend = entries(&kinds, tree);
     let top = TOP + legend.iter().map(|entry| entry.row + 1).max().unwrap_or(0) * LEGEND_ROW;
     let height = top + (rows + 1) * ROW + 30;
     let mut out = String::with_capacity(layout.places.len() * 220 + 16_384);
     head(&mut out, tree, picture, height, depth > rows);
-    kinds_legend(&mut out, &kinds, &legend);
+    kinds_legend(&mut out, &kinds.kinds, &legend);
 
     let frames = FrameDrawing {
         tree,
@@ -74,7 +79,7 @@ pub fn svg(tree: &CallTree, picture: &Picture<'_>) -> String {
 struct FrameDrawing<'s> {
     tree: &'s CallTree,
     picture: &'s Picture<'s>,
-    kinds: &'s WorkKinds,
+    kinds: &'s NodeKinds<'s>,
     /// By symbol.
     labels: Vec<FrameLabel>,
     rows: u32,
@@ -120,7 +125,7 @@ impl FrameDrawing<'_> {
         let y = self.y(node.depth + 1);
         // Names may hold whatever stands behind them: the script is told how long they are.
         let _ = write!(out, "<g data-n=\"{}\"", label.units);
-        if let Some((number, _)) = self.kinds.of_node(place.node) {
+        if let Some(number) = self.kinds.of_node(place.node) {
             let _ = write!(out, " data-k=\"{number}\"");
         }
         out.push_str("><title>");
@@ -154,7 +159,8 @@ impl FrameDrawing<'_> {
             return format!("d{}", step(compared.grew(node.own, other.own).1));
         }
         let kind = self.kinds.of_node(number);
-        let (token, name) = kind.map_or(("k-none", ""), |(_, (token, name))| (*token, name));
+        let kind = kind.and_then(|kind| self.kinds.kinds.get(kind));
+        let (token, name) = kind.copied().unwrap_or(("k-none", ""));
         escape(out, name);
         match (token, shade) {
             ("k-own", shade @ 1..) => format!("k-own-{}", shade + 1),
@@ -196,74 +202,60 @@ struct NarrowFrames {
 impl NarrowFrames {
     /// Finds those that are wide enough together, by their callers.
     fn all(tree: &CallTree, layout: &Layout) -> Vec<Self> {
-        let inner = WIDTH - 2.0 * MARGIN;
-        // Of each drawn caller, and of all: where the next callee begins, callees that have no place, and their total.
-        let mut rest: HashMap<Option<u32>, (f64, u64, i64)> = HashMap::new();
-        rest.insert(None, (0.0, 0, 0));
-        let drawn: HashSet<u32> = layout.places.iter().map(|place| place.node).collect();
-        for place in &layout.places {
-            rest.insert(Some(place.node), (place.x, 0, 0));
-        }
-        for place in &layout.places {
-            let parent = tree
-                .nodes
-                .get(place.node as usize)
-                .and_then(|node| node.parent);
-            if let Some(end) = rest.get_mut(&parent) {
-                end.0 = end.0.max(place.x + place.width);
-            }
-        }
-        for (number, node) in (0_u32..).zip(&tree.nodes) {
-            if node.total > 0
-                && !drawn.contains(&number)
-                && let Some(left) = rest.get_mut(&node.parent)
-            {
-                left.1 += 1;
-                left.2 = left.2.saturating_add(node.total);
-            }
-        }
-        // Of a thinned tree: what callers came to in nodes that are not there.
-        let mut more: HashSet<Option<u32>> = HashSet::new();
-        if !tree.rest.is_empty() {
-            for place in &layout.places {
-                if let (Some(cut @ 1..), Some(left)) = (
-                    missing_of(tree, place.node),
-                    rest.get_mut(&Some(place.node)),
-                ) {
-                    left.2 = left.2.saturating_add(cut);
-                    more.insert(Some(place.node));
-                }
-            }
-        }
-        let widths: HashMap<u32, f64> = layout
+        let whole = NodeBox {
+            node: NONE,
+            x: 0.0,
+            width: 1.0,
+        };
+        let drawn: HashMap<u32, f64, RandomState> = layout
             .places
             .iter()
-            .map(|place| (place.node, place.width))
+            .map(|place| (place.node, place.x + place.width))
             .collect();
-        let mut boxes: Vec<_> = rest
-            .into_iter()
-            .filter(|(_, (_, _, total))| *total > 0)
-            .collect();
-        boxes.sort_by_key(|&(parent, _)| parent);
-        let boxes = boxes.into_iter().map(|(parent, (x, count, total))| {
-            let caller = parent.and_then(|parent| tree.nodes.get(parent as usize));
-            let whole = caller.map_or(tree.total, |node| node.total);
-            let room_of = parent
-                .and_then(|parent| widths.get(&parent))
-                .copied()
-                .unwrap_or(1.0);
-            #[expect(clippy::cast_precision_loss, reason = "a place on a screen")]
-            let width = total as f64 / whole.max(1) as f64 * room_of * inner;
-            Self {
-                depth: caller.map_or(0, |node| node.depth + 1),
-                x: MARGIN + x * inner,
-                width,
-                count,
-                more: more.contains(&parent),
-                total,
+        let callers = std::iter::once(&whole).chain(&layout.places);
+        let found = callers.map(|caller| Self::of_caller(tree, caller, &drawn));
+        found.filter(|found| found.width >= 1.0).collect()
+    }
+
+    /// Adds up the callees of one node, or the roots, that have no place; `ends` says where those that have one end.
+    fn of_caller(tree: &CallTree, caller: &NodeBox, ends: &HashMap<u32, f64, RandomState>) -> Self {
+        let node = tree.nodes.get(caller.node as usize);
+        let mut x = caller.x;
+        let (mut count, mut total) = (0, 0_i64);
+        let mut take = |callee: u32| {
+            if let Some(&end) = ends.get(&callee) {
+                x = x.max(end);
+                return;
             }
-        });
-        boxes.filter(|found| found.width >= 1.0).collect()
+            let callee = tree.nodes.get(callee as usize);
+            let came_to = callee.map_or(0, |callee| callee.total);
+            if came_to > 0 {
+                count += 1;
+                total = total.saturating_add(came_to);
+            }
+        };
+        match node {
+            Some(_) => tree.children(caller.node).for_each(&mut take),
+            None => tree.roots().for_each(&mut take),
+        }
+        // Of a thinned tree: what the caller came to in nodes that are not there.
+        let missing = match tree.rest.is_empty() {
+            true => None,
+            false => missing_of(tree, caller.node).filter(|&missing| missing > 0),
+        };
+        total = total.saturating_add(missing.unwrap_or(0));
+        let whole = node.map_or(tree.total, |node| node.total);
+        let inner = WIDTH - 2.0 * MARGIN;
+        #[expect(clippy::cast_precision_loss, reason = "a place on a screen")]
+        let width = total as f64 / whole.max(1) as f64 * caller.width * inner;
+        Self {
+            depth: node.map_or(0, |node| node.depth + 1),
+            x: MARGIN + x * inner,
+            width,
+            count,
+            more: missing.is_some(),
+            total,
+        }
     }
 
     fn draw(&self, out: &mut String, tree: &CallTree, y: u32) {
@@ -347,7 +339,8 @@ fn head(out: &mut String, tree: &CallTree, picture: &Picture<'_>, height: u32, c
     out.push_str("</style>\n<script><![CDATA[");
     out.push_str(SCRIPT);
     out.push_str("]]></script>\n<rect id=\"paper\" width=\"100%\" height=\"100%\"/>\n");
-    let count: u64 = tree.nodes.iter().map(|node| node.count).sum();
+    let counts = tree.nodes.iter().map(|node| node.count);
+    let count: u64 = counts.chain(tree.rest.iter().map(|row| row.count)).sum();
     let counted = match tree.measure.source {
         TreeSource::Spans => "calls",
         TreeSource::Samples => "samples",
@@ -384,95 +377,71 @@ fn head(out: &mut String, tree: &CallTree, picture: &Picture<'_>, height: u32, c
     );
 }
 
-/// The kinds of work of a tree's nodes, each kind once.
-#[derive(Default)]
-struct WorkKinds {
-    /// Token and name.
-    all: Vec<(&'static str, String)>,
-    /// By node: its kind's place in `all`.
-    of_nodes: Vec<usize>,
-}
-
-/// A kind of work in the legend.
+/// A kind of work in the legend, or what is in no frame.
 struct LegendEntry {
-    kind: usize,
+    kind: Option<usize>,
+    name: String,
     /// Its own values together, with their share.
     text: String,
     x: f64,
     row: u32,
 }
 
-impl WorkKinds {
-    fn of(tree: &CallTree, categories: Option<&Categories>) -> Self {
-        let defaults = categories.is_none().then(Categories::default);
-        let Some(categories) = categories.or(defaults.as_ref()) else {
-            return Self::default();
-        };
-        let mut kinds = Self::default();
-        let mut places: HashMap<WorkKind<'_>, usize> = HashMap::new();
-        for kind in kinds_of_nodes(tree, categories) {
-            let place = *places.entry(kind).or_insert_with_key(|&(token, name)| {
-                kinds.all.push((token, name.to_owned()));
-                kinds.all.len() - 1
-            });
-            kinds.of_nodes.push(place);
+/// Lays out the kinds that took something by themselves, the largest first.
+fn entries(kinds: &NodeKinds<'_>, tree: &CallTree) -> Vec<LegendEntry> {
+    let mut own: Vec<(usize, i64)> = (0..).zip(kinds.own_values(tree)).collect();
+    own.retain(|&(_, own)| own > 0);
+    own.sort_by_key(|&(kind, own)| (std::cmp::Reverse(own), kind));
+    let names = own.into_iter().filter_map(|(kind, own)| {
+        let (_, name) = kinds.kinds.get(kind)?;
+        Some((Some(kind), (*name).to_owned(), own))
+    });
+    // Kinds of work go by callers, which are not known of what has no frame.
+    let rest = tree.rest.iter().map(|row| row.own);
+    let rest = Some(rest.fold(0, i64::saturating_add));
+    let rest = rest.filter(|&own| own > 0 && !kinds.kinds.is_empty());
+    let names = names.chain(rest.map(|own| (None, "in no frame".to_owned(), own)));
+    let (mut x, mut row) = (MARGIN, 0);
+    let entries = names.map(|(kind, name, own)| {
+        let text = value_text(tree, own).replacen(", ", " · ", 1);
+        let letters = name.chars().count() + text.chars().count();
+        #[expect(clippy::cast_precision_loss, reason = "a place on a screen")]
+        let width = letters as f64 * LEGEND_PITCH + 40.0;
+        if x > MARGIN && x + width > WIDTH - MARGIN {
+            (x, row) = (MARGIN, row + 1);
         }
-        kinds
-    }
-
-    fn of_node(&self, node: u32) -> Option<(usize, &(&'static str, String))> {
-        let place = *self.of_nodes.get(node as usize)?;
-        Some((place, self.all.get(place)?))
-    }
-
-    /// Lays out the kinds that took something by themselves, the largest first.
-    fn legend(&self, tree: &CallTree) -> Vec<LegendEntry> {
-        let mut own = vec![0_i64; self.all.len()];
-        for (node, &kind) in tree.nodes.iter().zip(&self.of_nodes) {
-            if let Some(sum) = own.get_mut(kind) {
-                *sum = sum.saturating_add(node.own);
-            }
+        let at = x;
+        x += width;
+        LegendEntry {
+            kind,
+            name,
+            text,
+            x: at,
+            row,
         }
-        let mut kinds: Vec<(usize, i64)> = own.into_iter().enumerate().collect();
-        kinds.retain(|&(_, own)| own > 0);
-        kinds.sort_by_key(|&(kind, own)| (std::cmp::Reverse(own), kind));
-        let (mut x, mut row) = (MARGIN, 0);
-        let entries = kinds.into_iter().filter_map(|(kind, own)| {
-            let text = value_text(tree, own).replacen(", ", " · ", 1);
-            let letters = self.all.get(kind)?.1.chars().count() + text.chars().count();
-            #[expect(clippy::cast_precision_loss, reason = "a place on a screen")]
-            let width = letters as f64 * LEGEND_PITCH + 40.0;
-            if x > MARGIN && x + width > WIDTH - MARGIN {
-                (x, row) = (MARGIN, row + 1);
-            }
-            let entry = LegendEntry { kind, text, x, row };
-            x += width;
-            Some(entry)
-        });
-        entries.collect()
-    }
+    });
+    entries.collect()
 }
 
 /// Draws the kinds of work: the script makes a pressed one stand out.
-fn kinds_legend(out: &mut String, kinds: &WorkKinds, legend: &[LegendEntry]) {
+fn kinds_legend(out: &mut String, kinds: &[WorkKind<'_>], legend: &[LegendEntry]) {
     if legend.is_empty() {
         return;
     }
     out.push_str("<g id=\"kinds\">\n");
     for entry in legend {
-        let Some((token, name)) = kinds.all.get(entry.kind) else {
-            continue;
+        let kind = entry.kind.and_then(|kind| Some((kind, kinds.get(kind)?)));
+        let y = TOP + 10 + entry.row * LEGEND_ROW;
+        let place = format!("transform=\"translate({:.0} {y})\"", entry.x);
+        let _ = match kind {
+            Some((kind, (token, _))) => write!(
+                out,
+                "<g data-k=\"{kind}\" {place}><rect class=\"{token}\" y=\"-10\" width=\"11\" height=\"11\"/><text x=\"17\">"
+            ),
+            None => write!(out, "<g class=\"rest\" {place}><text>"),
         };
-        let _ = writeln!(
-            out,
-            "<g data-k=\"{}\" transform=\"translate({:.0} {})\"><rect class=\"{token}\" y=\"-10\" width=\"11\" \
-             height=\"11\"/><text x=\"17\">{} <tspan>{}</tspan></text></g>",
-            entry.kind,
-            entry.x,
-            TOP + 10 + entry.row * LEGEND_ROW,
-            escaped(name),
-            escaped(&entry.text),
-        );
+        let (name, text) = (escaped(&entry.name), escaped(&entry.text));
+        let _ = writeln!(out, "{name} <tspan>{text}</tspan></text></g>");
     }
     out.push_str("</g>\n");
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::calltree::{Added, grow};
 use crate::page::numbers::numbers;
-use crate::{CallTree, Measure, Node, Symbol, TreeBuilder, TreeOptions, top};
+use crate::{CallTree, Measure, Node, Symbol, TopRow, TreeBuilder, TreeOptions, top};
 use traceloom_model::{Function, Sink, StepBatch, Tables, Track};
 
 /// A service with recursion: names, and how long each level runs by itself.
@@ -168,6 +168,24 @@ fn the_picture_is_well_formed() {
         let links = svg.matches("http").count() - named;
         assert_eq!(links, 0, "no network");
     }
+}
+
+#[test]
+fn a_picture_of_a_thinned_tree_counts_what_is_in_no_frame() {
+    let mut tree = tree();
+    let counted: u64 = tree.nodes.iter().map(|node| node.count).sum();
+    let row = TopRow {
+        symbol: tree.nodes[0].symbol,
+        own: 2_000_000,
+        total: 2_000_000,
+        count: 5,
+        partial: 0,
+    };
+    tree.rest.push(row);
+    let svg = svg(&tree, &Picture::default());
+    assert!(svg.contains(&format!(" · {} calls", counted + 5)), "{svg}");
+    let entry = svg.lines().find(|line| line.contains(">in no frame "));
+    assert!(entry.unwrap().contains("<tspan>2 ms"), "{entry:?}");
 }
 
 #[test]

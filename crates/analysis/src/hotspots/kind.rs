@@ -4,6 +4,7 @@
 use super::{Categories, OwnCode, TreeWork};
 use crate::colour::{SHADES, colour};
 use crate::{CallTree, Symbol};
+use traceloom_model::bounds::row_number;
 
 /// The kinds of the rules that come with the program: what people call them, their colour, and a sentence's end about them.
 const KINDS: [(&str, &str, &str, &str); 14] = [
@@ -70,26 +71,62 @@ pub(crate) fn unnamed(symbol: &Symbol, own: &OwnCode) -> (&'static str, &'static
     }
 }
 
-/// Returns the kind of work of each node of a tree.
-pub(crate) fn kinds_of_nodes<'c>(tree: &CallTree, categories: &'c Categories) -> Vec<WorkKind<'c>> {
-    let work = TreeWork::of(tree, categories);
-    let symbols = tree.symbols.iter();
-    let of_symbols: Vec<_> = symbols.map(|symbol| unnamed(symbol, &work.own)).collect();
-    let kind = |(node, category): (&crate::Node, Option<usize>)| {
-        let name = category.and_then(|category| categories.names().get(category));
-        match name {
-            Some(name) => (token(name), title(name.as_str())),
-            None => {
-                let of_symbol = of_symbols.get(node.symbol.index());
-                of_symbol.copied().unwrap_or(("k-none", "Unknown"))
+/// The kinds of work of a tree's nodes, each kind once.
+#[derive(Default)]
+pub(crate) struct NodeKinds<'c> {
+    pub(crate) kinds: Vec<WorkKind<'c>>,
+    /// By node: the place of its kind.
+    of_nodes: Vec<u32>,
+}
+
+impl<'c> NodeKinds<'c> {
+    pub(crate) fn of(tree: &CallTree, categories: &'c Categories) -> Self {
+        let work = TreeWork::of(tree, categories);
+        let mut kinds: Vec<WorkKind<'c>> = Vec::new();
+        let mut place = |kind| {
+            let known = kinds.iter().position(|known| *known == kind);
+            row_number(known.unwrap_or_else(|| {
+                kinds.push(kind);
+                kinds.len() - 1
+            }))
+        };
+        let names = categories.names().iter();
+        let of_categories: Vec<u32> = names
+            .map(|name| place((token(name), title(name.as_str()))))
+            .collect();
+        let symbols = tree.symbols.iter();
+        let unnamed: Vec<u32> = symbols
+            .map(|symbol| place(unnamed(symbol, &work.own)))
+            .collect();
+        let unknown = place(("k-none", "Unknown"));
+        let kind = |symbol: usize, category: Option<usize>| {
+            let named = category.and_then(|category| of_categories.get(category));
+            let kind = named.or_else(|| unnamed.get(symbol));
+            kind.copied().unwrap_or(unknown)
+        };
+        let nodes = tree.nodes.iter().zip(work.of_nodes(tree));
+        let of_nodes = nodes.map(|(node, category)| kind(node.symbol.index(), category));
+        Self {
+            of_nodes: of_nodes.collect(),
+            kinds,
+        }
+    }
+
+    /// Returns the place of a node's kind.
+    pub(crate) fn of_node(&self, node: u32) -> Option<usize> {
+        Some(*self.of_nodes.get(node as usize)? as usize)
+    }
+
+    /// Returns what each kind comes to by itself in the nodes of the tree.
+    pub(crate) fn own_values(&self, tree: &CallTree) -> Vec<i64> {
+        let mut sums = vec![0_i64; self.kinds.len()];
+        for (node, &kind) in tree.nodes.iter().zip(&self.of_nodes) {
+            if let Some(sum) = sums.get_mut(kind as usize) {
+                *sum = sum.saturating_add(node.own);
             }
         }
-    };
-    tree.nodes
-        .iter()
-        .zip(work.of_nodes(tree))
-        .map(kind)
-        .collect()
+        sums
+    }
 }
 
 #[cfg(test)]

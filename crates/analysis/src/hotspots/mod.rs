@@ -3,7 +3,7 @@
 mod kind;
 mod own;
 
-pub(crate) use kind::{WorkKind, kinds_of_nodes, title, token, unnamed, where_to};
+pub(crate) use kind::{NodeKinds, WorkKind, title, token, unnamed, where_to};
 pub(crate) use own::OwnCode;
 
 use std::collections::HashMap;
@@ -221,21 +221,25 @@ impl TreeWork {
         }
     }
 
-    /// Returns the number of each node's category: that of its function, else of its caller unless it is own code.
-    pub(crate) fn of_nodes(&self, tree: &CallTree) -> Vec<Option<usize>> {
+    /// Iterates over the numbers of the nodes' categories: that of the function, else of the caller unless it is own code.
+    pub(crate) fn of_nodes<'t>(
+        &'t self,
+        tree: &'t CallTree,
+    ) -> impl Iterator<Item = Option<usize>> + 't {
         let symbols = tree.symbols.iter();
         let is_own: Vec<bool> = symbols.map(|symbol| self.own.has(symbol)).collect();
-        let mut of_nodes: Vec<Option<usize>> = Vec::with_capacity(tree.nodes.len());
-        for node in &tree.nodes {
+        // Of the node at hand and its callers.
+        let mut path: Vec<Option<usize>> = Vec::new();
+        tree.nodes.iter().map(move |node| {
             let at = node.symbol.index();
+            path.truncate(node.depth as usize);
             let category = self.of_symbols.get(at).copied().flatten();
-            let caller = node
-                .parent
-                .and_then(|parent| *of_nodes.get(parent as usize)?);
+            let caller = path.last().copied().flatten();
             let is_own = is_own.get(at).copied().unwrap_or_default();
-            of_nodes.push(category.or(caller.filter(|_| !is_own)));
-        }
-        of_nodes
+            let category = category.or(caller.filter(|_| !is_own));
+            path.push(category);
+            category
+        })
     }
 }
 

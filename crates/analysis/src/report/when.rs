@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::Report;
 use super::sections::began;
-use crate::hotspots::{WorkKind, kinds_of_nodes};
+use crate::hotspots::{NodeKinds, WorkKind};
 use crate::page::escaped;
 use crate::{CallTree, NodeStretch, OverTime, TreeSource, amount};
 
@@ -27,12 +27,14 @@ pub(super) fn when(out: &mut String, report: &Report<'_>) -> bool {
         return false;
     };
     let (from, to) = bulk(&values);
-    let kinds = kinds_of_nodes(tree, report.categories);
+    let kinds = NodeKinds::of(tree, report.categories);
     let mut sums: BTreeMap<WorkKind<'_>, [i64; BARS]> = BTreeMap::new();
     let mut outside = 0_i64;
     for value in &values {
         let bar = bar(value.stretch, from, to);
-        let (Some(bar), Some(kind)) = (bar, kinds.get(value.node as usize)) else {
+        let kind = kinds.of_node(value.node);
+        let kind = kind.and_then(|kind| kinds.kinds.get(kind));
+        let (Some(bar), Some(kind)) = (bar, kind) else {
             outside = outside.saturating_add(value.own);
             continue;
         };
