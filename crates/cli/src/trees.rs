@@ -25,6 +25,8 @@ use crate::values::WantedValues;
 
 /// Nodes of calls that a table of functions needs no more of, and a page to mail has room for.
 pub(crate) const MOST_NODES: usize = 250_000;
+/// Nodes of a picture of stacks that are written out, beside which nothing else is held.
+const MOST_WRITTEN_OUT: usize = 1_000_000;
 
 /// Flags of the views over call trees.
 #[derive(Args, Clone, Default)]
@@ -365,14 +367,19 @@ fn each(
             let is_plain = flags.adjust.is_empty() && flags.frames.is_empty();
             let is_summed = matches!(view, TreeView::Functions | TreeView::Alike);
             let is_bounded = is_summed || lower.is_some() || flags.drawn;
+            let is_all = selection.is_empty() && flags.by.is_none();
+            let is_drawn = is_plain && is_bounded && !is_summed && is_all;
+            // Of such stacks no table is needed; pprof's are cheaper to table until there are too many.
+            let is_written_out = is_of(document, "folded") && !flags.lines && lower.is_none();
+            let mut paths = is_drawn && is_written_out;
+            let has_paths = is_drawn && is_of(document, "pprof");
             let most = match is_plain && is_bounded {
+                true if paths => MOST_WRITTEN_OUT,
                 true => MOST_NODES,
                 false => 0,
             };
-            let is_all = selection.is_empty() && flags.by.is_none();
             // Steps come to functions faster than they are decoded.
             let is_flat = is_summed && is_all && !flags.durations;
-            let has_paths = most > 0 && !is_summed && is_all && pushes_paths(document);
             let builder_of = |values: Vec<String>, paths: bool| {
                 TreeBuilder::new(TreeOptions {
                     lanes: flags.lanes,
@@ -389,9 +396,8 @@ fn each(
                     calls: (!selection.is_empty()).then(|| selection.clone()),
                 })
             };
-            let builder = || builder_of(values.clone(), false);
+            let builder = || builder_of(values.clone(), paths);
             let (mut first, mut second) = (builder(), builder());
-            let mut paths = false;
             // Functions of all recordings come as paths or none do, which an index has not.
             let is_plain = selection.is_empty() && flags.by.is_none() && view != TreeView::Alike;
             // Calls are selected by rows that come after their steps, to one builder; samples are cheap to
@@ -470,11 +476,9 @@ fn is_short(document: &Document<'_>) -> bool {
     stored.sum::<u64>() < SHORT
 }
 
-/// Returns true if the reader of a recording can bring samples without the table of all their stacks.
-fn pushes_paths(document: &Document<'_>) -> bool {
-    document
-        .format()
-        .is_some_and(|format| format.name == "pprof")
+/// Returns true if a recording is of a format.
+fn is_of(document: &Document<'_>, name: &str) -> bool {
+    document.format().is_some_and(|format| format.name == name)
 }
 
 /// Returns true if a recording may have spans; what a format can be written with, it can hold.

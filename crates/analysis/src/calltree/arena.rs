@@ -54,6 +54,7 @@ impl ArenaNode {
 #[derive(Debug)]
 pub(crate) struct Arena {
     nodes: Vec<ArenaNode>,
+    /// Children that have siblings: most nodes of a deep tree are the only child.
     children: HashMap<u64, u32, RandomState>,
     free: u32,
     /// Nodes that are free.
@@ -68,6 +69,13 @@ pub(crate) struct Arena {
 
 const fn edge(parent: u32, key: u32) -> u64 {
     (parent as u64) << 32 | key as u64
+}
+
+/// Returns the child of a node that has no other.
+fn only_child(nodes: &[ArenaNode], parent: u32) -> Option<u32> {
+    let child = nodes.get(parent as usize)?.first_child;
+    let row = nodes.get(child as usize)?;
+    (row.next_sibling == NONE).then_some(child)
 }
 
 #[expect(
@@ -112,15 +120,20 @@ impl Arena {
         self.nodes.len() - self.unused
     }
 
-    /// Puts the children of a node into `into`; keeps those that come to `least` or more and takes the others off, which is
-    /// told with each. Without `least` it takes all off. [`Arena::find_children_anew`] has to follow.
-    pub fn split_children(&mut self, of: u32, least: Option<u64>, into: &mut Vec<(u32, bool)>) {
+    /// Puts the children of a node into `into`; keeps those that `is_kept` and takes the others off, which is told with each.
+    /// [`Arena::find_children_anew`] has to follow.
+    pub fn split_children(
+        &mut self,
+        of: u32,
+        is_kept: impl Fn(u32, &ArenaNode) -> bool,
+        into: &mut Vec<(u32, bool)>,
+    ) {
         let mut child = std::mem::replace(&mut self.nodes[of as usize].first_child, NONE);
         self.nodes[of as usize].recent_child = NONE;
         while child != NONE {
             let row = &self.nodes[child as usize];
             let next = row.next_sibling;
-            let is_kept = least.is_some_and(|least| row.total.unsigned_abs() >= least);
+            let is_kept = is_kept(child, row);
             if is_kept {
                 let first = std::mem::replace(&mut self.nodes[of as usize].first_child, child);
                 self.nodes[child as usize].next_sibling = first;
@@ -135,8 +148,25 @@ impl Arena {
         self.children.clear();
         let numbered = (0..).zip(&self.nodes);
         let linked = numbered.filter(|(_, row)| row.parent != NONE);
-        let edges = linked.map(|(number, row)| (edge(row.parent, row.key), number));
+        let nodes = &self.nodes;
+        let mapped = linked.filter(|(_, row)| only_child(nodes, row.parent).is_none());
+        let edges = mapped.map(|(number, row)| (edge(row.parent, row.key), number));
         self.children.extend(edges);
+    }
+
+    /// Finds the child of `parent` called `key`.
+    fn find(&self, parent: u32, key: u32) -> Option<u32> {
+        match only_child(&self.nodes, parent) {
+            Some(child) => (self.nodes[child as usize].key == key).then_some(child),
+            None if self.nodes[parent as usize].first_child == NONE => None,
+            None => self.children.get(&edge(parent, key)).copied(),
+        }
+    }
+
+    /// Iterates over a node and its callers, without the root.
+    pub fn callers(&self, node: u32) -> impl Iterator<Item = u32> {
+        let above = |&node: &u32| Some(self.nodes[node as usize].parent);
+        std::iter::successors(Some(node), above).take_while(|&node| node != ROOT)
     }
 
     /// Iterates over the nodes that hang under the root, by whatever way.
@@ -205,7 +235,7 @@ impl Arena {
 
     #[inline(never)]
     fn look_up(&mut self, parent: u32, key: u32, recent: u32) -> u32 {
-        let found = self.children.get(&edge(parent, key)).copied();
+        let found = self.find(parent, key);
         let child = found.unwrap_or_else(|| self.add(parent, key));
         if let Some(node) = self.nodes.get_mut(recent as usize) {
             node.follower = child;
@@ -229,8 +259,14 @@ impl Arena {
     }
 
     fn link(&mut self, node: u32, parent: u32, key: u32) {
+        if let Some(sibling) = only_child(&self.nodes, parent) {
+            let edge = edge(parent, self.nodes[sibling as usize].key);
+            self.children.insert(edge, sibling);
+        }
         self.chain(node, parent, key);
-        self.children.insert(edge(parent, key), node);
+        if self.nodes[node as usize].next_sibling != NONE {
+            self.children.insert(edge(parent, key), node);
+        }
     }
 
     fn chain(&mut self, node: u32, parent: u32, key: u32) {
@@ -274,7 +310,7 @@ impl Arena {
 
     /// Hangs a side tree under `parent` as `key`, into the child of that name when there is one.
     pub fn adopt(&mut self, side: u32, parent: u32, key: u32) -> u32 {
-        let Some(&known) = self.children.get(&edge(parent, key)) else {
+        let Some(known) = self.find(parent, key) else {
             self.link(side, parent, key);
             return side;
         };
@@ -297,7 +333,7 @@ impl Arena {
                 let next = self.nodes[child as usize].next_sibling;
                 let key = self.nodes[child as usize].key;
                 self.children.remove(&edge(source, key));
-                match self.children.get(&edge(to, key)).copied() {
+                match self.find(to, key) {
                     None => self.link(child, to, key),
                     Some(known) => {
                         self.add_values(child, known);

@@ -205,7 +205,7 @@ impl TreeBuilder {
         let mut ground = |arena: &mut Arena, track| ground(arena, self.grounds.as_ref(), track);
         self.pieces.finish(&mut self.arena, selecting, &mut ground);
         // Nothing is open any more.
-        self.thinning.thin(&mut self.arena, &self.tables);
+        self.thinning.thin(&mut self.arena, &self.tables, ROOT);
         let lanes = self.lanes.take().filter(|_| !self.threads_seen);
         let lanes = lanes.map(|mut lanes| {
             let AsyncTree { arena, pieces } = &mut *lanes;
@@ -387,7 +387,7 @@ impl TreeBuilder {
         } = self;
         let is_idle = || options.calls.is_none() && lines.is_idle();
         if thinning.is_due(arena) && (lines.is_empty() || is_idle()) {
-            thinning.thin(arena, tables);
+            thinning.thin(arena, tables, ROOT);
         }
     }
 

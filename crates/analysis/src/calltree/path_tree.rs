@@ -12,7 +12,8 @@ use crate::symbol::{NO_STACK, key_of_spot};
 /// The samples of a profile as a tree that holds so many nodes.
 ///
 /// Of more the narrowest are added up by function. A node that was taken out and comes again counts from then on, which makes
-/// it narrower than it was; what wide nodes and functions come to is exact.
+/// it narrower than it was; what wide nodes and functions come to is exact, and so is every node where samples come in the
+/// order of their stacks.
 #[derive(Debug)]
 pub(super) struct PathTree {
     measure: Measure,
@@ -61,13 +62,13 @@ impl PathTree {
         }
         for (sites, values) in batch.iter() {
             let value = values.get(self.at).copied().unwrap_or(0);
-            self.hang(sites, value);
-            self.thinning.thin(&mut self.arena, tables);
+            let last = self.hang(sites, value);
+            self.thinning.thin(&mut self.arena, tables, last);
         }
     }
 
-    /// Adds a sample to the nodes of its functions.
-    fn hang(&mut self, sites: &[u32], value: i64) {
+    /// Adds a sample to the nodes of its functions, and returns the last of them.
+    fn hang(&mut self, sites: &[u32], value: i64) -> u32 {
         let arena = &mut self.arena;
         let mut node = ROOT;
         let mut enter = |key| {
@@ -86,6 +87,7 @@ impl PathTree {
             row.total = row.total.saturating_add(value);
         }
         arena.combine(node, value, 1, Merge::Sum);
+        node
     }
 
     pub(super) fn finish(self) -> GrownPaths {

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use proptest::prelude::*;
 use traceloom_model::{
@@ -765,6 +765,50 @@ fn frames_without_function_are_addresses() {
         trees.samples[0].symbols[0].library.as_deref(),
         Some("/usr/lib/libz.so")
     );
+}
+
+proptest! {
+    /// Tools write folded stacks sorted: a node that more comes to is not taken out.
+    #[test]
+    fn a_thinned_tree_of_samples_in_order_of_their_stacks_is_exact(
+        mut samples in prop::collection::vec((prop::collection::vec(0_u32..5, 1..6), 1_i64..9), 0..60)
+    ) {
+        samples.sort();
+        let mut tables = Tables::new();
+        let functions = names(&mut tables, 5);
+        let column = ValueType::sum(tables.string("cpu"), Unit::Count);
+        let column = tables.value_type(column);
+        let profile = tables.profile(Profile { value_types: vec![column], ..Profile::default() });
+        let mut batch = PathBatch::new(profile, 1);
+        for (site, function) in (0..).zip(functions) {
+            batch.tell(site, [Spot::Function(function)]);
+        }
+        for (stack, value) in &samples {
+            stack.iter().rev().for_each(|&site| batch.push_site(site));
+            batch.push(&[*value]);
+        }
+        let definitions = tables.take_definitions();
+        let tree_of = |most| {
+            let mut builder = TreeBuilder::new(TreeOptions { most, paths: true, ..TreeOptions::default() });
+            let _ = builder.define(definitions.clone());
+            let _ = builder.paths(batch.clone());
+            builder.finish().samples.pop()
+        };
+        let totals = |tree: Option<CallTree>| -> BTreeMap<Vec<String>, i64> {
+            let mut path = Vec::new();
+            let tree = tree.into_iter().flat_map(|tree| paths(&tree));
+            let totals = tree.map(|(depth, name, total, ..)| {
+                path.truncate(depth as usize);
+                path.push(name);
+                (path.clone(), total)
+            });
+            totals.collect()
+        };
+        let (whole, thinned) = (totals(tree_of(1000)), totals(tree_of(12)));
+        for (path, total) in &thinned {
+            prop_assert_eq!(whole.get(path), Some(total), "{:?}", path);
+        }
+    }
 }
 
 proptest! {

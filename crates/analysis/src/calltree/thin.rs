@@ -1,8 +1,11 @@
 //! A growing tree that holds so many nodes: the narrowest of more are added up function by function.
 
+use std::collections::HashSet;
+
+use foldhash::fast::RandomState;
 use traceloom_model::Recording;
 
-use super::arena::{Arena, ROOT};
+use super::arena::{Arena, ArenaNode, ROOT};
 use super::function_rows::FunctionRows;
 use super::top::TopRow;
 
@@ -39,8 +42,8 @@ impl TreeThinning {
     }
 
     /// Takes the narrowest nodes out, with all below them, where there are too many. Roots stay, so that the tree comes
-    /// to the same. No call that is open may have a node.
-    pub fn thin(&mut self, arena: &mut Arena, tables: &Recording) {
+    /// to the same, and so do the callers of `last`, to which more may come. No call that is open may have a node.
+    pub fn thin(&mut self, arena: &mut Arena, tables: &Recording, last: u32) {
         if !self.is_due(arena) {
             return;
         }
@@ -51,17 +54,24 @@ impl TreeThinning {
             .filter(|node| node.parent != ROOT)
             .map(|node| node.total.unsigned_abs())
             .collect();
-        if let Some(last) = totals.len().checked_sub(keep + 1) {
-            let border = *totals.select_nth_unstable(last).1;
-            self.cut(arena, tables, border);
+        if let Some(at) = totals.len().checked_sub(keep + 1) {
+            let border = *totals.select_nth_unstable(at).1;
+            let on_path = arena.callers(last).collect();
+            self.cut(arena, tables, border, &on_path);
             arena.find_children_anew();
         }
         // Children of spans that have not ended are in no tree yet.
         self.most = self.most.max(arena.in_use().saturating_mul(4) / 3);
     }
 
-    /// Takes out what comes to no more than `border`.
-    fn cut(&mut self, arena: &mut Arena, tables: &Recording, border: u64) {
+    /// Takes out what comes to no more than `border` and is not on the path at hand.
+    fn cut(
+        &mut self,
+        arena: &mut Arena,
+        tables: &Recording,
+        border: u64,
+        on_path: &HashSet<u32, RandomState>,
+    ) {
         let mut work = vec![WalkStep::Enter {
             node: ROOT,
             is_cut: false,
@@ -79,12 +89,12 @@ impl TreeThinning {
                 let function = self.enter(arena, tables, node, is_cut);
                 work.push(WalkStep::Leave { function });
             }
-            let least = match (node, is_cut) {
-                (_, true) => None,
-                (ROOT, _) => Some(0),
-                _ => Some(border.saturating_add(1)),
+            let is_kept = |child: u32, row: &ArenaNode| match (node, is_cut) {
+                (_, true) => false,
+                (ROOT, _) => true,
+                _ => row.total.unsigned_abs() > border || on_path.contains(&child),
             };
-            arena.split_children(node, least, &mut children);
+            arena.split_children(node, is_kept, &mut children);
             let enter = |(node, is_cut)| WalkStep::Enter { node, is_cut };
             work.extend(children.drain(..).map(enter));
             if is_cut {
