@@ -52,6 +52,7 @@ impl CallCollector {
         let columns = calls.columns();
         let of = |call| slow(&calls, call, &columns, id(call));
         self.found.calls = calls.rows.iter().map(of).collect();
+        self.found.cut();
         self.found
     }
 }

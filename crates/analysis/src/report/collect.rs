@@ -59,6 +59,7 @@ impl Collector {
         self.pauses.settle();
         let paused = self.pauses.iter();
         self.found.paused.1 = paused.map(|(start, end)| end.abs_diff(start)).sum();
+        self.found.cut();
         self.found
     }
 

@@ -1,5 +1,6 @@
 //! What a report says besides trees: plain rows of text and numbers, so that those of several inputs add up.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::errors::Error;
@@ -151,14 +152,12 @@ impl Findings {
         }
         if !other.calls.is_empty() {
             self.calls.extend(other.calls);
-            self.calls
-                .sort_by_key(|call| std::cmp::Reverse(call.duration));
+            self.calls.sort_by_key(|call| Reverse(call.duration));
             self.calls.truncate(most);
         }
         if !other.pauses.is_empty() {
             self.pauses.extend(other.pauses);
-            self.pauses
-                .sort_by_key(|pause| std::cmp::Reverse(pause.duration));
+            self.pauses.sort_by_key(|pause| Reverse(pause.duration));
             self.pauses.truncate(most);
         }
         for (key, group) in other.errors {
@@ -170,6 +169,25 @@ impl Findings {
         for (name, thread) in other.threads {
             self.thread(name, thread);
         }
+        self.cut();
+    }
+
+    /// Keeps the busiest threads, the statements that took longest, and the most frequent errors.
+    pub(super) fn cut(&mut self) {
+        let threads = beyond(&mut self.threads, |one| (one.busy, one.samples, one.calls));
+        self.beyond += threads.count() as u64;
+        self.cut_statements();
+        self.cut_errors();
+    }
+
+    fn cut_statements(&mut self) {
+        let rest = beyond(&mut self.statements, |group| (group.total, group.count));
+        self.beyond += rest.map(|group| group.count).sum::<u64>();
+    }
+
+    fn cut_errors(&mut self) {
+        let rest = beyond(&mut self.errors, |group| group.count);
+        self.beyond += rest.map(|group| group.count).sum::<u64>();
     }
 
     /// Notes that something was from `start` to `end`.
@@ -180,23 +198,26 @@ impl Findings {
 
     /// Adds errors of one key.
     pub(super) fn error(&mut self, key: String, group: ErrorGroup) {
-        let room = self.errors.len() < MOST;
+        if self.errors.len() >= 2 * MOST {
+            self.cut_errors();
+        }
         match self.errors.get_mut(&key) {
             Some(sum) => {
                 sum.count += group.count;
                 sum.first = sum.first.min(group.first);
                 sum.last = sum.last.max(group.last);
             }
-            None if room => {
+            None => {
                 self.errors.insert(key, group);
             }
-            None => self.beyond += group.count,
         }
     }
 
     /// Adds statements of one shape.
     pub(super) fn statement(&mut self, shape: String, group: &StatementGroup) {
-        let room = self.statements.len() < MOST;
+        if self.statements.len() >= 2 * MOST {
+            self.cut_statements();
+        }
         match self.statements.get_mut(&shape) {
             Some(sum) => {
                 sum.count += group.count;
@@ -204,26 +225,38 @@ impl Findings {
                 sum.longest = sum.longest.max(group.longest);
                 sum.failed += group.failed;
             }
-            None if room => {
+            None => {
                 self.statements.insert(shape, group.clone());
             }
-            None => self.beyond += group.count,
         }
     }
 
     /// Adds what ran on tracks of one name.
     pub(super) fn thread(&mut self, name: String, thread: Thread) {
-        let room = self.threads.len() < MOST;
         match self.threads.get_mut(&name) {
             Some(sum) => {
                 sum.calls += thread.calls;
                 sum.busy = sum.busy.saturating_add(thread.busy);
                 sum.samples += thread.samples;
             }
-            None if room => {
+            None => {
                 self.threads.insert(name, thread);
             }
-            None => self.beyond += 1,
         }
     }
+}
+
+/// Keeps the largest rows of a table, and returns those beyond the most.
+fn beyond<R, K: Ord>(
+    rows: &mut BTreeMap<String, R>,
+    size: impl Fn(&R) -> K,
+) -> impl Iterator<Item = R> {
+    let mut rest = Vec::new();
+    if rows.len() > MOST {
+        let mut all: Vec<(String, R)> = std::mem::take(rows).into_iter().collect();
+        all.sort_by_key(|(_, row)| Reverse(size(row)));
+        rest = all.split_off(MOST);
+        rows.extend(all);
+    }
+    rest.into_iter().map(|(_, row)| row)
 }

@@ -1,11 +1,13 @@
 //! The sections that are tables.
 
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 
 use traceloom_model::Timestamp;
 use traceloom_model::bounds::saturated_i64;
 
 use super::course::Courses;
+use super::findings::MOST;
 use super::markup::{Alignment, Figure, HtmlCell, details, paragraph, table};
 use super::{ErrorGroup, Findings, Report, STEPS, SlowCall};
 use crate::hotspots::{hotspots, title, token};
@@ -79,7 +81,7 @@ pub(super) fn overview(report: &Report<'_>) -> Vec<(String, String)> {
         rows.push(("Samples", grouped(findings.samples)));
     }
     if !findings.threads.is_empty() {
-        rows.push(("Threads", grouped(findings.threads.len() as u64)));
+        rows.push(("Threads", count_of_threads(findings)));
     }
     if findings.paused.0 > 0 {
         rows.push(("Pauses", paused(findings)));
@@ -156,9 +158,9 @@ pub(super) fn figures(report: &Report<'_>) -> Vec<Figure> {
         add(duration(paused), caption, false);
     }
     if !findings.threads.is_empty() {
-        let count = findings.threads.len() as u64;
-        let word = if count == 1 { "thread" } else { "threads" };
-        add(grouped(count), word.to_owned(), false);
+        let one = findings.threads.len() == 1;
+        let word = if one { "thread" } else { "threads" };
+        add(count_of_threads(findings), word.to_owned(), false);
     }
     figures
 }
@@ -352,7 +354,7 @@ pub(super) fn pauses(out: &mut String, report: &Report<'_>) {
 
 pub(super) fn errors(out: &mut String, report: &Report<'_>) {
     let mut groups: Vec<&ErrorGroup> = report.findings.errors.values().collect();
-    groups.sort_by_key(|group| (std::cmp::Reverse(group.count), group.first));
+    groups.sort_by_key(|group| (Reverse(group.count), group.first));
     let head = [
         ("count", Alignment::Number),
         ("first", Alignment::When),
@@ -411,14 +413,18 @@ pub(super) fn statements(out: &mut String, report: &Report<'_>) {
     );
 }
 
+fn count_of_threads(findings: &Findings) -> String {
+    let count = grouped(findings.threads.len() as u64);
+    match findings.threads.len() == MOST && findings.beyond > 0 {
+        true => format!("more than {count}"),
+        false => count,
+    }
+}
+
 pub(super) fn threads(out: &mut String, report: &Report<'_>) {
     let mut threads: Vec<_> = report.findings.threads.iter().collect();
-    threads.sort_by_key(|(name, thread)| {
-        (
-            std::cmp::Reverse((thread.busy, thread.samples)),
-            (*name).clone(),
-        )
-    });
+    // Those that are alike stay in the order of their names.
+    threads.sort_by_key(|(_, thread)| Reverse((thread.busy, thread.samples)));
     let head = [
         ("calls", Alignment::Number),
         ("in calls", Alignment::Number),

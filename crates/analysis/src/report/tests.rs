@@ -135,19 +135,29 @@ fn findings_of_inputs_add_up() {
 fn more_than_a_page_holds_is_counted() {
     let mut found = Findings::default();
     for number in 0..20_000_u32 {
-        found.thread(format!("t{number}"), Thread::default());
+        // The last are the largest.
+        let thread = Thread {
+            busy: number.into(),
+            ..Thread::default()
+        };
+        found.thread(format!("t{number}"), thread);
         let shape = format!("select {number:x}");
         let group = StatementGroup {
             count: 1,
+            total: number.into(),
             ..StatementGroup::default()
         };
         found.statement(shape, &group);
     }
+    found.cut();
     assert_eq!(
         (found.threads.len(), found.statements.len()),
         (10_000, 10_000)
     );
     assert_eq!(found.beyond, 20_000);
+    assert!(found.threads.contains_key("t19999"));
+    assert!(found.threads.values().all(|thread| thread.busy >= 10_000));
+    assert!(found.statements.values().all(|one| one.total >= 10_000));
 }
 
 #[test]
