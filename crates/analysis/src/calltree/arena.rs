@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use traceloom_model::Merge;
+use traceloom_model::bounds::row_number;
 
 use crate::Sketch;
 
@@ -12,6 +13,9 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// The node above all roots.
 pub(super) const ROOT: u32 = 0;
+
+/// The parent of a node that is not in use.
+const FREE: u32 = NONE - 1;
 
 /// A node while the tree grows: 48 bytes, so that an enter touches one cache line.
 #[derive(Clone, Debug)]
@@ -121,7 +125,7 @@ impl Arena {
     }
 
     /// Puts the children of a node into `into`; keeps those that `is_kept` and takes the others off, which is told with each.
-    /// [`Arena::find_children_anew`] has to follow.
+    /// [`Arena::tidy`] has to follow.
     pub fn split_children(
         &mut self,
         of: u32,
@@ -143,15 +147,25 @@ impl Arena {
         }
     }
 
-    /// Makes the map from parent and key to child anew, of what hangs from anything.
-    pub fn find_children_anew(&mut self) {
+    /// Makes the map from parent and key to child anew, of what hangs from anything. Nodes that are free are used in their
+    /// order from then on, so that what comes together lies together.
+    pub fn tidy(&mut self) {
         self.children.clear();
-        let numbered = (0..).zip(&self.nodes);
-        let linked = numbered.filter(|(_, row)| row.parent != NONE);
-        let nodes = &self.nodes;
-        let mapped = linked.filter(|(_, row)| only_child(nodes, row.parent).is_none());
-        let edges = mapped.map(|(number, row)| (edge(row.parent, row.key), number));
-        self.children.extend(edges);
+        self.free = NONE;
+        for number in (0..self.nodes.len()).rev() {
+            let (node, row) = (row_number(number), &self.nodes[number]);
+            match row.parent {
+                NONE => {}
+                FREE => self.nodes[number].next_sibling = std::mem::replace(&mut self.free, node),
+                parent => {
+                    let is_last = row.next_sibling == NONE;
+                    let is_only = is_last && self.nodes[parent as usize].first_child == node;
+                    if !is_only {
+                        self.children.insert(edge(parent, row.key), node);
+                    }
+                }
+            }
+        }
     }
 
     /// Finds the child of `parent` called `key`.
@@ -167,6 +181,12 @@ impl Arena {
     pub fn callers(&self, node: u32) -> impl Iterator<Item = u32> {
         let above = |&node: &u32| Some(self.nodes[node as usize].parent);
         std::iter::successors(Some(node), above).take_while(|&node| node != ROOT)
+    }
+
+    /// Iterates over the totals of the nodes that hang from any but the root.
+    pub fn inner_totals(&self) -> impl Iterator<Item = i64> {
+        let inner = |row: &&ArenaNode| !matches!(row.parent, ROOT | FREE | NONE);
+        self.nodes.iter().filter(inner).map(|row| row.total)
     }
 
     /// Iterates over the nodes that hang under the root, by whatever way.
@@ -281,8 +301,8 @@ impl Arena {
     fn allocate(&mut self) -> u32 {
         let node = self.free;
         if node == NONE {
-            let node = u32::try_from(self.nodes.len()).unwrap_or(NONE);
-            assert!(node != NONE, "a call tree holds fewer than 2^32 - 1 nodes");
+            let node = row_number(self.nodes.len());
+            assert!(node < FREE, "a call tree holds fewer than 2^32 - 2 nodes");
             self.nodes.push(ArenaNode::new(NONE, NONE, NONE));
             return node;
         }
@@ -294,11 +314,13 @@ impl Arena {
 
     /// Frees a node that nothing hangs from and that hangs from nothing.
     pub fn release(&mut self, node: u32) {
-        self.partial.remove(&node);
+        if !self.partial.is_empty() {
+            self.partial.remove(&node);
+        }
         if !self.durations.is_empty() {
             self.durations.remove(&node);
         }
-        self.nodes[node as usize] = ArenaNode::new(NONE, NONE, self.free);
+        self.nodes[node as usize] = ArenaNode::new(NONE, FREE, self.free);
         self.free = node;
         self.unused += 1;
     }

@@ -48,17 +48,13 @@ impl TreeThinning {
             return;
         }
         let keep = self.most / 4;
-        let mut totals: Vec<u64> = arena
-            .used()
-            .map(|node| arena.node(node))
-            .filter(|node| node.parent != ROOT)
-            .map(|node| node.total.unsigned_abs())
-            .collect();
+        let totals = arena.inner_totals();
+        let mut totals: Vec<u64> = totals.map(i64::unsigned_abs).collect();
         if let Some(at) = totals.len().checked_sub(keep + 1) {
             let border = *totals.select_nth_unstable(at).1;
             let on_path = arena.callers(last).collect();
             self.cut(arena, tables, border, &on_path);
-            arena.find_children_anew();
+            arena.tidy();
         }
         // Children of spans that have not ended are in no tree yet.
         self.most = self.most.max(arena.in_use().saturating_mul(4) / 3);

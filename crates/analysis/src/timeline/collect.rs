@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use foldhash::fast::RandomState;
 use traceloom_model::{
     Asks, Attribute, Clock, CounterBatch, Definitions, EventBatch, EventRow, EventTypeId, Flow,
-    FrameId, Level, Note, Order, Origin, Recording, SampleBatch, Sink, SpanBatch, SpanRow,
-    SpanStatus, StackId, StringId, Timestamp, TrackId, Wants,
+    FrameId, Level, Note, Order, Origin, Recording, SampleBatch, Sink, SpanBatch, SpanContext,
+    SpanRow, SpanStatus, StackId, StringId, Timestamp, TrackId, Wants,
 };
 
 use super::details::{Details, LEFT_OUT};
@@ -162,7 +162,12 @@ impl Collector {
         let tables = &self.tables;
         let add = |add: &mut dyn FnMut(&str, &str)| span_details(tables, row, add);
         let is_short = self.thinning.is_short(HeldRow::single(row.start, end));
-        let detail = self.details.list_of(is_short, add);
+        let detail = match self.details.has_room(is_short) {
+            true => self.details.list_of(is_short, add),
+            // Values are not made texts to no purpose.
+            false if has_details(row) => LEFT_OUT,
+            false => 0,
+        };
         spans
             .rows
             .push(span.times, (span.track, span.function, detail));
@@ -347,6 +352,16 @@ fn place(origin: Origin) -> u64 {
     u64::from(origin.part.0) << 48 | origin.offset & ((1 << 48) - 1)
 }
 
+fn context(row: &SpanRow<'_>) -> Option<SpanContext> {
+    row.context.filter(|context| context.trace != 0)
+}
+
+/// Returns true if [`span_details`] are any.
+fn has_details(row: &SpanRow<'_>) -> bool {
+    let lists = !row.attributes.is_empty() || !row.counters.is_empty();
+    lists || row.kind.is_some() || row.exception.is_some() || context(row).is_some()
+}
+
 fn span_details(tables: &Recording, row: &SpanRow<'_>, add: &mut dyn FnMut(&str, &str)) {
     if let Some(kind) = row.kind {
         add("kind", &tables.text(kind));
@@ -360,7 +375,7 @@ fn span_details(tables: &Recording, row: &SpanRow<'_>, add: &mut dyn FnMut(&str,
         let value = traceloom_model::Value::Exception(id);
         add("exception", &value_text(tables, &value));
     }
-    if let Some(context) = row.context.filter(|context| context.trace != 0) {
+    if let Some(context) = context(row) {
         add("trace", &format!("{:032x}", context.trace));
     }
 }

@@ -61,7 +61,7 @@ impl Details {
         is_short: bool,
         fill: impl FnOnce(&mut dyn FnMut(&str, &str)),
     ) -> u32 {
-        self.spared = if is_short { self.bytes / 2 } else { 0 };
+        self.spared = self.spared_of(is_short);
         let start = self.pairs.len();
         let mut missing = false;
         fill(&mut |name, value| {
@@ -76,6 +76,16 @@ impl Details {
             self.pairs.truncate(start);
             LEFT_OUT
         })
+    }
+
+    /// What is to be left of the room after a list of what is short, or long.
+    fn spared_of(&self, is_short: bool) -> usize {
+        if is_short { self.bytes / 2 } else { 0 }
+    }
+
+    /// Returns true if there is room for a pair of texts that are known.
+    pub(super) fn has_room(&self, is_short: bool) -> bool {
+        self.room >= self.spared_of(is_short) + PAIR_COST
     }
 
     /// Returns true if short things may have no more lists.
