@@ -9,7 +9,7 @@ use traceloom_model::{
 };
 
 use super::collect::{Collector, NONE, frame_name, frames};
-use super::details::LEFT_OUT;
+use super::details::{AddDetail, LEFT_OUT};
 use super::held::{HeldRows, Numbers, Spans, get};
 use super::nest::{LaneOfSpan, Lanes, Place};
 use super::order::{display_order, id, process};
@@ -199,10 +199,10 @@ fn lose(collector: &mut Collector, windowed: bool) -> u64 {
     let placed = loss::place(&collector.spans, &faults, windowed);
     let unplaced = faults.len().saturating_sub(placed.len()) as u64;
     for (start, end, fault) in placed {
-        let detail = collector.details.list(|add| {
-            add("damage", &fault.text);
+        let detail = collector.details.list(&collector.tables, |add| {
+            add("damage".into(), fault.text.as_str().into());
             if fault.count > 1 {
-                add("count", &fault.count.to_string());
+                add("count".into(), fault.count.to_string().as_str().into());
             }
         });
         let totals = collector.totals.entry(NONE).or_default();
@@ -224,7 +224,8 @@ fn list_stacks(collector: &mut Collector) {
             }
             *detail = *lists.entry(stack).or_insert_with(|| {
                 let text = frames(&collector.tables, StackId::new(stack));
-                collector.details.list(|add| add("stack", &text))
+                let stack = |add: AddDetail<'_>| add("stack".into(), text.as_str().into());
+                collector.details.list(&collector.tables, stack)
             });
         }
     }

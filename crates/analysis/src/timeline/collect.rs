@@ -6,10 +6,10 @@ use foldhash::fast::RandomState;
 use traceloom_model::{
     Asks, Attribute, Clock, CounterBatch, Definitions, EventBatch, EventRow, EventTypeId, Flow,
     FrameId, Level, Note, Order, Origin, Recording, SampleBatch, Sink, SpanBatch, SpanContext,
-    SpanRow, SpanStatus, StackId, StringId, Timestamp, TrackId, Wants,
+    SpanRow, SpanStatus, StackId, StringId, Timestamp, TrackId, Value, Wants,
 };
 
-use super::details::{Details, LEFT_OUT};
+use super::details::{AddDetail, Details, LEFT_OUT};
 use super::held::{HeldRow, HeldRows, Spans};
 use super::html::MOST_ITEMS;
 use super::others::Others;
@@ -160,10 +160,10 @@ impl Collector {
             return;
         }
         let tables = &self.tables;
-        let add = |add: &mut dyn FnMut(&str, &str)| span_details(tables, row, add);
+        let add = |add: AddDetail<'_>| span_details(tables, row, add);
         let is_short = self.thinning.is_short(HeldRow::single(row.start, end));
         let detail = match self.details.has_room(is_short) {
-            true => self.details.list_of(is_short, add),
+            true => self.details.list_of(tables, is_short, add),
             // Values are not made texts to no purpose.
             false if has_details(row) => LEFT_OUT,
             false => 0,
@@ -214,19 +214,20 @@ impl Collector {
             kind => kind,
         };
         let tables = &self.tables;
-        let add = |add: &mut dyn FnMut(&str, &str)| {
+        let add = |add: AddDetail<'_>| {
             if let Some(owner) = row.owner {
-                add("held by", &crate::text::track_name(tables, owner));
+                let name = crate::text::track_name(tables, owner);
+                add("held by".into(), (&*name).into());
             }
             attributes(tables, row.attributes, add);
             if let Some(stack) = row.stack.filter(|_| kind == RowKind::Wait) {
-                add("stack", &frames(tables, stack));
+                add("stack".into(), frames(tables, stack).as_str().into());
             }
         };
         let track = row.track.map_or(NONE, TrackId::raw);
         let end = row.end.unwrap_or(row.time).max(row.time);
         let is_short = self.thinning.is_short(HeldRow::single(row.time, end));
-        let detail = self.details.list_of(is_short, add);
+        let detail = self.details.list_of(tables, is_short, add);
         let length = end.abs_diff(row.time);
         let totals = self.totals.entry(track).or_default();
         match (kind, wait) {
@@ -362,30 +363,34 @@ fn has_details(row: &SpanRow<'_>) -> bool {
     lists || row.kind.is_some() || row.exception.is_some() || context(row).is_some()
 }
 
-fn span_details(tables: &Recording, row: &SpanRow<'_>, add: &mut dyn FnMut(&str, &str)) {
+fn span_details(tables: &Recording, row: &SpanRow<'_>, add: AddDetail<'_>) {
     if let Some(kind) = row.kind {
-        add("kind", &tables.text(kind));
+        add("kind".into(), kind.into());
     }
     attributes(tables, row.attributes, add);
     for &(id, value) in row.counters {
-        let name = tables.value_type(id).map(|row| tables.text(row.name));
-        add(name.as_deref().unwrap_or("counter"), &value.to_string());
+        let name = tables.value_type(id).map(|row| row.name.into());
+        let name = name.unwrap_or("counter".into());
+        add(name, value.to_string().as_str().into());
     }
     if let Some(id) = row.exception {
-        let value = traceloom_model::Value::Exception(id);
-        add("exception", &value_text(tables, &value));
+        let value = Value::Exception(id);
+        add("exception".into(), (&*value_text(tables, &value)).into());
     }
     if let Some(context) = context(row) {
-        add("trace", &format!("{:032x}", context.trace));
+        let trace = format!("{:032x}", context.trace);
+        add("trace".into(), trace.as_str().into());
     }
 }
 
-fn attributes(tables: &Recording, attributes: &[Attribute], add: &mut dyn FnMut(&str, &str)) {
+fn attributes(tables: &Recording, attributes: &[Attribute], add: AddDetail<'_>) {
     for attribute in attributes {
         let key = tables.attribute_key(attribute.key);
-        let name = key.map(|row| tables.text(row.name));
-        let name = name.as_deref().unwrap_or("attribute");
-        add(name, &value_text(tables, &attribute.value));
+        let name = key.map_or("attribute".into(), |row| row.name.into());
+        match attribute.value {
+            Value::Text(id) => add(name, id.into()),
+            ref value => add(name, (&*value_text(tables, value)).into()),
+        }
     }
 }
 
@@ -447,6 +452,7 @@ impl Sink for Collector {
 
     fn forget(&mut self, strings: &[StringId]) {
         self.tables.drop_strings(strings);
+        self.details.forget(strings);
     }
 
     fn note(&mut self, note: Note) -> Flow {

@@ -5,7 +5,9 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 use traceloom_model::bounds::row_number;
+use traceloom_model::{Recording, StringId};
 
+use super::collect::NONE;
 use super::held::{get, retain, set};
 
 /// Characters of a value that are kept: a statement is recognised by fewer.
@@ -19,6 +21,28 @@ const LIST_COST: usize = 4;
 /// The number of a list that found no room.
 pub(super) const LEFT_OUT: u32 = u32::MAX;
 
+/// A name or a value: a string of the recording's tables, which are looked up once, or any other text.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum DetailText<'t> {
+    String(StringId),
+    Other(&'t str),
+}
+
+impl From<StringId> for DetailText<'_> {
+    fn from(id: StringId) -> Self {
+        Self::String(id)
+    }
+}
+
+impl<'t> From<&'t str> for DetailText<'t> {
+    fn from(text: &'t str) -> Self {
+        Self::Other(text)
+    }
+}
+
+/// Takes a name and its value.
+pub(super) type AddDetail<'a> = &'a mut dyn FnMut(DetailText<'_>, DetailText<'_>);
+
 /// Lists of named values, in a bounded number of bytes.
 ///
 /// A recording of a million calls has a million different statements or the same ten. Texts are kept once; when the
@@ -27,6 +51,8 @@ pub(super) const LEFT_OUT: u32 = u32::MAX;
 pub(super) struct Details {
     texts: Vec<Box<str>>,
     known: HashMap<u64, u32, RandomState>,
+    /// By string of the recording: the number of its text, or [`NONE`].
+    of_strings: Vec<u32>,
     pairs: Vec<(u32, u32)>,
     /// Where each list ends in `pairs`.
     ends: Vec<u32>,
@@ -41,6 +67,7 @@ impl Details {
         Self {
             texts: Vec::new(),
             known: HashMap::default(),
+            of_strings: Vec::new(),
             pairs: Vec::new(),
             ends: Vec::new(),
             bytes,
@@ -50,22 +77,23 @@ impl Details {
     }
 
     /// Keeps a list; returns its number, counted from 1, 0 for an empty one, or [`LEFT_OUT`].
-    pub(super) fn list(&mut self, fill: impl FnOnce(&mut dyn FnMut(&str, &str))) -> u32 {
-        self.list_of(false, fill)
+    pub(super) fn list(&mut self, tables: &Recording, fill: impl FnOnce(AddDetail<'_>)) -> u32 {
+        self.list_of(tables, false, fill)
     }
 
     /// Keeps a list as [`Self::list`] does. What is short may soon be held together with others: half of the room is for what
     /// is longer.
     pub(super) fn list_of(
         &mut self,
+        tables: &Recording,
         is_short: bool,
-        fill: impl FnOnce(&mut dyn FnMut(&str, &str)),
+        fill: impl FnOnce(AddDetail<'_>),
     ) -> u32 {
         self.spared = self.spared_of(is_short);
         let start = self.pairs.len();
         let mut missing = false;
         fill(&mut |name, value| {
-            missing = missing || self.pair(name, value).is_none();
+            missing = missing || self.pair(tables, name, value).is_none();
         });
         if !missing && self.pairs.len() == start {
             return 0;
@@ -98,8 +126,13 @@ impl Details {
         (left >= self.spared).then(|| self.room = left)
     }
 
-    fn pair(&mut self, name: &str, value: &str) -> Option<()> {
-        let pair = (self.text(name)?, self.text(value)?);
+    fn pair(
+        &mut self,
+        tables: &Recording,
+        name: DetailText<'_>,
+        value: DetailText<'_>,
+    ) -> Option<()> {
+        let pair = (self.number(tables, name)?, self.number(tables, value)?);
         self.take(PAIR_COST)?;
         self.pairs.push(pair);
         Some(())
@@ -157,6 +190,12 @@ impl Details {
             *at = get(&numbers, *at);
             is_used
         });
+        for at in &mut self.of_strings {
+            *at = match get(used, *at) {
+                true => get(&numbers, *at),
+                false => NONE,
+            };
+        }
         let texts = self.texts.iter().map(|text| text.len() + TEXT_COST);
         let taken =
             texts.sum::<usize>() + self.pairs.len() * PAIR_COST + self.ends.len() * LIST_COST;
@@ -185,6 +224,30 @@ impl Details {
             return 0..0;
         };
         end(number - 1).unwrap_or(0)..last
+    }
+
+    /// Forgets strings whose numbers may be given to others.
+    pub(super) fn forget(&mut self, strings: &[StringId]) {
+        for id in strings {
+            set(&mut self.of_strings, id.raw(), NONE);
+        }
+    }
+
+    fn number(&mut self, tables: &Recording, text: DetailText<'_>) -> Option<u32> {
+        let id = match text {
+            DetailText::String(id) => id,
+            DetailText::Other(text) => return self.text(text),
+        };
+        let known = self.of_strings.get(id.index()).copied();
+        if let Some(known) = known.filter(|&known| known != NONE) {
+            return Some(known);
+        }
+        let at = self.text(&tables.text(id))?;
+        if self.of_strings.len() <= id.index() {
+            self.of_strings.resize(id.index() + 1, NONE);
+        }
+        set(&mut self.of_strings, id.raw(), at);
+        Some(at)
     }
 
     fn text(&mut self, text: &str) -> Option<u32> {
@@ -225,16 +288,19 @@ mod tests {
 
     #[test]
     fn texts_are_kept_once_and_lists_are_bounded() {
-        let mut details = Details::new(400);
-        let first = details.list(|add| {
-            add("url", "/orders");
-            add("status", "200");
+        let (mut details, none) = (Details::new(400), Recording::default());
+        let first = details.list(&none, |add| {
+            add("url".into(), "/orders".into());
+            add("status".into(), "200".into());
         });
-        let second = details.list(|add| add("url", "/orders"));
+        let second = details.list(&none, |add| add("url".into(), "/orders".into()));
         assert_eq!((first, second, details.texts.len()), (1, 2, 4));
-        assert_eq!(details.list(|_| {}), 0);
+        assert_eq!(details.list(&none, |_| {}), 0);
         let long = "x".repeat(500);
-        assert_eq!(details.list(|add| add("sql", &long)), LEFT_OUT);
+        assert_eq!(
+            details.list(&none, |add| add("sql".into(), long.as_str().into())),
+            LEFT_OUT
+        );
         assert_eq!(
             details.pairs(1).collect::<Vec<_>>(),
             [("url", "/orders"), ("status", "200")]
@@ -246,8 +312,9 @@ mod tests {
 
     #[test]
     fn known_texts_take_room_too() {
-        let mut details = Details::new(400);
-        let kept = (0..1_000).filter(|_| details.list(|add| add("url", "/")) != LEFT_OUT);
+        let (mut details, none) = (Details::new(400), Recording::default());
+        let kept = (0..1_000)
+            .filter(|_| details.list(&none, |add| add("url".into(), "/".into())) != LEFT_OUT);
         assert_eq!(
             kept.count(),
             (400 - 2 * TEXT_COST - 4) / (PAIR_COST + LIST_COST)
@@ -256,9 +323,13 @@ mod tests {
 
     #[test]
     fn lists_that_nobody_has_any_more_give_their_room_back() {
-        let mut details = Details::new(400);
+        let (mut details, none) = (Details::new(400), Recording::default());
         let mut numbers: Vec<u32> = (0..10)
-            .map(|at| details.list(|add| add("sql", &format!("select {at}"))))
+            .map(|at| {
+                details.list(&none, |add| {
+                    add("sql".into(), format!("select {at}").as_str().into())
+                })
+            })
             .collect();
         assert_eq!(numbers.last(), Some(&LEFT_OUT));
         let kept: Vec<bool> = numbers.iter().map(|&list| list == 2 || list == 4).collect();
@@ -266,7 +337,10 @@ mod tests {
         assert_eq!(numbers.get(..4), Some([0, 1, 0, 2].as_slice()));
         assert_eq!(details.pairs(1).collect::<Vec<_>>(), [("sql", "select 1")]);
         assert_eq!(details.pairs(2).collect::<Vec<_>>(), [("sql", "select 3")]);
-        assert_ne!(details.list(|add| add("sql", "select 10")), LEFT_OUT);
+        assert_ne!(
+            details.list(&none, |add| add("sql".into(), "select 10".into())),
+            LEFT_OUT
+        );
     }
 
     #[test]
