@@ -76,6 +76,12 @@ pub struct Collector {
     /// Tracks that have a line of their own.
     most_tracks: usize,
     thinning: Thinning,
+    /// Spans that were held together as [`Self::thinning`] says.
+    thinned: usize,
+    /// Rows that were left single when there were too many.
+    single: usize,
+    /// There were fewer rows when longer stretches of them were held together, the last time only stretches grew.
+    stretch_matters: bool,
     last_rows: LastRows,
     pub(super) scratch: Scratch,
     order: Order,
@@ -107,6 +113,9 @@ impl Collector {
             most,
             most_tracks: usize::MAX,
             thinning: Thinning::default(),
+            thinned: 0,
+            single: most / 2,
+            stretch_matters: true,
             last_rows: LastRows::default(),
             scratch: Scratch::default(),
             order: Order::default(),
@@ -251,9 +260,18 @@ impl Collector {
         if self.held() <= self.most {
             return;
         }
+        let before = self.spans.rows.len();
         self.take_others(false);
-        if self.held() > self.most / 4 * 3 {
-            self.thin_rows();
+        if self.spans.rows.len() < before {
+            self.thinned = 0;
+        }
+        let enough = self.most / 4 * 3;
+        // What came since is less to put in order than all.
+        if self.held() > enough && self.thinned > 0 && self.thinning.is_local() {
+            self.hold_spans_together(self.thinning, self.thinned);
+        }
+        if self.held() > enough {
+            self.thin_rows(enough);
         }
         self.last_rows.forget();
         self.keep_details();
@@ -284,8 +302,8 @@ impl Collector {
         }
     }
 
-    fn thin_rows(&mut self) {
-        let mut room = self.most / 2;
+    fn thin_rows(&mut self, enough: usize) {
+        let mut room = self.single;
         loop {
             let mut lengths = std::mem::take(&mut self.scratch.longs);
             let whole = self.measure(&mut lengths);
@@ -293,9 +311,21 @@ impl Collector {
             self.scratch.longs = lengths;
             // Without room it must do without parents that never come.
             let rule = rule.by_parent(self.order != Order::None && room > 0);
+            let before = self.held();
+            let is_stretch_alone = self.thinned == before && !rule.takes_more_than(self.thinning);
+            if is_stretch_alone && !self.stretch_matters && room > self.most / 32 {
+                room /= 2;
+                continue;
+            }
             self.hold_together(rule);
-            if self.held() <= self.most / 4 * 3 {
+            if is_stretch_alone {
+                self.stretch_matters = self.held() < before / 16 * 15;
+            }
+            if self.held() <= enough {
                 self.thinning = rule;
+                let is_roomy = self.held() < self.most / 2;
+                let single = if is_roomy { room * 2 } else { room };
+                self.single = single.clamp(self.most / 32, self.most / 2);
                 return;
             }
             if room == 0 && rule.reaches(whole) {
@@ -323,10 +353,17 @@ impl Collector {
         last.abs_diff(first)
     }
 
+    fn hold_spans_together(&mut self, rule: Thinning, from: usize) {
+        let totals = &mut self.totals;
+        let undrawn = |track, count| totals.entry(track).or_default().undrawn += count;
+        self.spans.thin((rule, from), &mut self.scratch, undrawn);
+        self.thinned = self.spans.rows.len();
+    }
+
     fn hold_together(&mut self, rule: Thinning) {
+        self.hold_spans_together(rule, 0);
         let totals = &mut self.totals;
         let mut undrawn = |track, count| totals.entry(track).or_default().undrawn += count;
-        self.spans.thin(rule, &mut self.scratch, &mut undrawn);
         for marks in self.marks.values_mut() {
             marks.thin(rule, &mut self.scratch, &mut undrawn);
         }

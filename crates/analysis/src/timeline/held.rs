@@ -85,7 +85,7 @@ impl HeldRows {
 
     /// The rows of each track by their start.
     pub(super) fn by_start(&self) -> BTreeMap<u32, Numbers> {
-        by_start(&self.track, |at| {
+        by_start(&self.track, 0, |at| {
             (get(&self.start, at), Reverse(get(&self.end, at)))
         })
     }
@@ -114,9 +114,9 @@ pub(super) struct Spans {
 }
 
 impl Spans {
-    /// The rows of each track by their start, callers before what they call.
-    pub(super) fn by_start(&self) -> BTreeMap<u32, Numbers> {
-        by_start(&self.rows.track, |at| {
+    /// The rows of each track by their start, callers before what they call; those from row `from` on.
+    pub(super) fn by_start(&self, from: usize) -> BTreeMap<u32, Numbers> {
+        by_start(&self.rows.track, from, |at| {
             let rank = (get(&self.depth, at), get(&self.id, at));
             let row = self.rows.row(at);
             (row.start, Reverse(row.end), rank)
@@ -139,10 +139,15 @@ pub(super) fn retain<T>(column: &mut Vec<T>, kept: &[bool]) {
     column.retain(|_| kept.next().copied().unwrap_or(true));
 }
 
-fn by_start<K: Ord>(tracks: &[u32], key: impl Fn(u32) -> K) -> BTreeMap<u32, Numbers> {
+fn by_start<K: Ord>(tracks: &[u32], from: usize, key: impl Fn(u32) -> K) -> BTreeMap<u32, Numbers> {
     let mut by: HashMap<u32, Numbers, RandomState> = HashMap::default();
-    for (at, &track) in (0..).zip(tracks) {
-        by.entry(track).or_default().push(at);
+    let mut numbered = (0..).zip(tracks).skip(from).peekable();
+    while let Some(&(_, track)) = numbered.peek() {
+        // Rows of one track lie together, mostly.
+        let numbers = by.entry(*track).or_default();
+        while let Some((at, _)) = numbered.next_if(|&(_, other)| other == track) {
+            numbers.push(at);
+        }
     }
     for numbers in by.values_mut() {
         numbers.sort_by_key(|&at| key(at));

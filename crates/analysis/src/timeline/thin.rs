@@ -52,6 +52,16 @@ impl Thinning {
         }
     }
 
+    /// Returns true if longer rows are held together than by another rule.
+    pub(super) fn takes_more_than(self, other: Self) -> bool {
+        self.short > other.short
+    }
+
+    /// Returns true if what came after the rows before may be held together by itself.
+    pub(super) fn is_local(self) -> bool {
+        self.by_parent
+    }
+
     /// Returns true if it holds together what is as long as a recording that is `whole` long.
     pub(super) fn reaches(self, whole: u64) -> bool {
         self.stretch >= whole
@@ -213,15 +223,16 @@ impl Spans {
         true
     }
 
-    /// Holds short neighbours as one; `undrawn` is told of those that no page draws: their track, and how many.
+    /// Holds short neighbours as one, from row `from` on; `undrawn` is told of those that no page draws: their track, and
+    /// how many.
     pub(super) fn thin(
         &mut self,
-        rule: Thinning,
+        (rule, from): (Thinning, usize),
         scratch: &mut Scratch,
         mut undrawn: impl FnMut(u32, u64),
     ) {
         scratch.kept.clear();
-        for (track, numbers) in self.by_start() {
+        for (track, numbers) in self.by_start(from) {
             let mut thinned = ThinnedTrack::default();
             let mut lanes = LaneOfSpan::default();
             for at in numbers {
@@ -252,12 +263,12 @@ impl Spans {
                 *flags = 0;
             }
         }
-        gather(&mut self.flags, &mut scratch.bytes, &scratch.kept);
-        gather(&mut self.depth, &mut scratch.numbers, &scratch.kept);
-        gather(&mut self.id, &mut scratch.longs, &scratch.kept);
-        gather(&mut self.parent, &mut scratch.longs, &scratch.kept);
-        gather(&mut self.place, &mut scratch.longs, &scratch.kept);
-        self.rows.gather(scratch);
+        gather(&mut self.flags, &mut scratch.bytes, (&scratch.kept, from));
+        gather(&mut self.depth, &mut scratch.numbers, (&scratch.kept, from));
+        gather(&mut self.id, &mut scratch.longs, (&scratch.kept, from));
+        gather(&mut self.parent, &mut scratch.longs, (&scratch.kept, from));
+        gather(&mut self.place, &mut scratch.longs, (&scratch.kept, from));
+        self.rows.gather(scratch, from);
     }
 }
 
@@ -280,12 +291,12 @@ impl HeldRows {
                 }
             }
         }
-        self.gather(scratch);
+        self.gather(scratch, 0);
     }
 
-    /// Keeps the rows that stay, in the order in which they were placed.
-    fn gather(&mut self, scratch: &mut Scratch) {
-        let kept = &scratch.kept;
+    /// Keeps the rows that stay of those from row `from` on, in the order in which they were placed.
+    fn gather(&mut self, scratch: &mut Scratch, from: usize) {
+        let kept = (scratch.kept.as_slice(), from);
         gather(&mut self.start, &mut scratch.times, kept);
         gather(&mut self.end, &mut scratch.times, kept);
         gather(&mut self.track, &mut scratch.numbers, kept);
@@ -296,10 +307,13 @@ impl HeldRows {
     }
 }
 
-fn gather<T: Copy + Default>(column: &mut Vec<T>, scratch: &mut Vec<T>, kept: &[u32]) {
+fn gather<T: Copy + Default>(
+    column: &mut Vec<T>,
+    scratch: &mut Vec<T>,
+    (kept, from): (&[u32], usize),
+) {
     scratch.clear();
-    // The column grows back to what it was.
-    scratch.reserve_exact(column.capacity());
     scratch.extend(kept.iter().map(|&at| get(column, at)));
-    std::mem::swap(column, scratch);
+    column.truncate(from);
+    column.extend_from_slice(scratch);
 }
