@@ -90,6 +90,9 @@ impl Job<'_> {
                     size(written),
                     target.name
                 ));
+                if let Some(told) = shorter(target, &raise, written) {
+                    error_line(format_args!("{told}"));
+                }
             }
             done
         };
@@ -346,6 +349,15 @@ impl Job<'_> {
     }
 }
 
+/// Says how a file that came out long would be shorter: with every sample it is hundreds of times as long as profilers write it.
+fn shorter(target: &Format, raise: &RaiseOptions, written: u64) -> Option<String> {
+    const LONG: u64 = 16 << 20;
+    let mut variants = target.holds.variants().iter();
+    let sums = variants.find(|variant| variant.name == "sums")?;
+    let is_long = raise.variant.is_none() && written >= LONG;
+    is_long.then(|| format!("--to {}:{} writes {}", target.name, sums.name, sums.about))
+}
+
 /// Kinds of losses named in the line that sums them up.
 const NAMED: usize = 6;
 
@@ -376,4 +388,26 @@ fn by_kind(entries: &[Lost]) -> String {
         words.push(format!("{more} kinds more"));
     }
     words.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::format_named;
+
+    #[test]
+    fn a_long_profile_says_how_it_would_be_shorter() {
+        let told = |format, variant: Option<&str>, written| {
+            let raise = RaiseOptions {
+                variant: variant.map(str::to_owned),
+                ..RaiseOptions::default()
+            };
+            shorter(format_named(format).unwrap(), &raise, written)
+        };
+        let said = "--to pprof:sums writes samples added up that differ in time alone";
+        assert_eq!(told("pprof", None, 1 << 30).as_deref(), Some(said));
+        assert_eq!(told("pprof", None, 1 << 20), None);
+        assert_eq!(told("pprof", Some("sums"), 1 << 30), None);
+        assert_eq!(told("chrome", None, 1 << 30), None);
+    }
 }
