@@ -302,15 +302,11 @@ impl Collector {
         }
     }
 
+    /// Holds longer rows together, and longer stretches of them, until there are few enough.
     fn thin_rows(&mut self, enough: usize) {
         let mut room = self.single;
         loop {
-            let mut lengths = std::mem::take(&mut self.scratch.longs);
-            let whole = self.measure(&mut lengths);
-            let rule = self.thinning.next(&mut lengths, whole, room);
-            self.scratch.longs = lengths;
-            // Without room it must do without parents that never come.
-            let rule = rule.by_parent(self.order != Order::None && room > 0);
+            let (rule, whole) = self.rule_leaving(room);
             let before = self.held();
             let is_stretch_alone = self.thinned == before && !rule.takes_more_than(self.thinning);
             if is_stretch_alone && !self.stretch_matters && room > self.most / 32 {
@@ -336,6 +332,17 @@ impl Collector {
         }
         // Many tracks of few spans each: they are as many as the tables of the recording.
         self.most = self.most.max(self.held().saturating_mul(2));
+    }
+
+    /// Returns the rule that leaves about `room` rows single, and how long the recording is.
+    fn rule_leaving(&mut self, room: usize) -> (Thinning, u64) {
+        let mut lengths = std::mem::take(&mut self.scratch.longs);
+        let whole = self.measure(&mut lengths);
+        let rule = self.thinning.next(&mut lengths, whole, room);
+        self.scratch.longs = lengths;
+        // Without room it must do without parents that never come.
+        let is_by_parent = self.order != Order::None && room > 0;
+        (rule.by_parent(is_by_parent), whole)
     }
 
     /// How long the rows are from the first to the last, and each of them in `lengths`.
