@@ -309,7 +309,8 @@ impl Collector {
             let (rule, whole) = self.rule_leaving(room);
             let before = self.held();
             let is_stretch_alone = self.thinned == before && !rule.takes_more_than(self.thinning);
-            if is_stretch_alone && !self.stretch_matters && room > self.most / 32 {
+            // All rows are not put in order for a rule that would change nothing.
+            if is_stretch_alone && !self.stretch_matters && room > self.fewest_single() {
                 room /= 2;
                 continue;
             }
@@ -321,7 +322,7 @@ impl Collector {
                 self.thinning = rule;
                 let is_roomy = self.held() < self.most / 2;
                 let single = if is_roomy { room * 2 } else { room };
-                self.single = single.clamp(self.most / 32, self.most / 2);
+                self.single = single.clamp(self.fewest_single(), self.most / 2);
                 return;
             }
             if room == 0 && rule.reaches(whole) {
@@ -332,6 +333,11 @@ impl Collector {
         }
         // Many tracks of few spans each: they are as many as the tables of the recording.
         self.most = self.most.max(self.held().saturating_mul(2));
+    }
+
+    /// Rows that thinning begins to leave single, at least: what then is still too much needs longer stretches.
+    fn fewest_single(&self) -> usize {
+        self.most / 32
     }
 
     /// Returns the rule that leaves about `room` rows single, and how long the recording is.
