@@ -356,6 +356,28 @@ pub(super) fn after_varints(bytes: &[u8], mut at: usize, count: u32) -> Option<u
     Some(at)
 }
 
+/// Returns the bytes of `count` compressed integers that have no more than sixteen together, which more of the chunk follows, and
+/// where they end. Where one of the integers has nine bytes the end may be another one.
+#[inline(always)]
+pub(super) fn short_integers(bytes: &[u8], at: usize, count: u32) -> Option<([u64; 2], usize)> {
+    let word = u128::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
+    let mut ends = !word & (u128::from(HIGHEST) << 64 | u128::from(HIGHEST));
+    for _ in 1..count {
+        ends &= ends.wrapping_sub(1);
+    }
+    let bits = ends.trailing_zeros() + 1;
+    let others = u128::BITS.checked_sub(bits)?;
+    let word = word & (u128::MAX >> others);
+    let key = [low64(word), low64(word >> 64)];
+    Some((key, at + bits as usize / 8))
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
+#[inline]
+const fn low64(word: u128) -> u64 {
+    word as u64
+}
+
 /// Reads a compressed integer of at most eight bytes, with seven or more behind its first, but leaves each group of seven bits
 /// in a byte of its own, which keeps the order of values; [`squeeze`] makes the value. Returns the groups, and where they end.
 #[inline(always)]
@@ -450,6 +472,35 @@ pub fn compressed_width(value: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Where integers are read together, they end where they do one by one, and others have other bytes.
+    #[test]
+    fn short_integers_end_where_they_do_one_by_one() {
+        let mut random = traceloom_samples::Random::new(5);
+        let mut met = std::collections::HashMap::new();
+        for _ in 0..20_000 {
+            let mut bytes = vec![0x80; 3];
+            let values = [(); 4].map(|()| random.bits() >> random.below(64));
+            for value in values {
+                put_integer(&mut bytes, true, value, compressed_width(value).min(9));
+            }
+            let end = bytes.len();
+            bytes.extend([0xff; 16]);
+            let found = short_integers(&bytes, 3, 4);
+            let has_nine = values.iter().any(|&value| value >> 56 > 0);
+            if end - 3 > 16 {
+                assert!(found.is_none() || has_nine);
+            } else if let Some((key, found)) = found
+                && !has_nine
+            {
+                assert_eq!(found, end);
+                assert_eq!(*met.entry(key).or_insert(values), values);
+            } else {
+                assert!(has_nine);
+            }
+        }
+        assert!(met.len() > 1_000, "{}", met.len());
+    }
 
     #[test]
     fn integers_come_back_in_their_width() {

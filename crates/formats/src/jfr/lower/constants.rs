@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 
 use traceloom_model::{
-    Class, ClassId, FrameId, Function, FunctionId, ResourceId, Stack, StackId, StringId, Tables,
-    Track, TrackId, Value,
+    Class, ClassId, Function, FunctionId, ResourceId, StackId, StringId, Tables, Track, TrackId,
+    Value,
 };
 
 use super::super::header::ChunkClock;
@@ -16,8 +16,9 @@ use super::super::pool::Pools;
 use super::super::scan::{Scan, Str};
 use super::super::schema::{FieldEncoding, FieldSchema, TypeSchemas};
 use super::super::value::{DecodedValue, DecodingRules};
-use super::frames::RawFrame;
+use super::frames::FrameReading;
 use super::memo::Memo;
+use super::stacks::StackPath;
 
 /// Class names up to this many bytes become part of their methods' names: a hostile recording could
 /// otherwise repeat one long name for every method.
@@ -38,18 +39,19 @@ pub(super) struct ThreadRegistry {
 pub(super) struct Constants<'c> {
     pub(super) rules: DecodingRules<'c>,
     pub(super) clock: ChunkClock,
-    chunk: &'c [u8],
+    pub(super) chunk: &'c [u8],
     compressed: bool,
     pub(super) pools: Pools,
     texts: Map<(usize, u64), Option<StringId>>,
     pub(super) values: Memo<Value>,
     classes: Map<u64, Option<(ClassId, StringId)>>,
     pub(super) symbols: Map<u64, bool>,
-    /// Most frames are in many stacks.
-    pub(super) known_frames: Map<RawFrame, FrameId>,
+    pub(super) frame_reading: Option<Box<FrameReading>>,
     /// Of methods in a class, and of those outside.
     functions: [Memo<Option<FunctionId>>; 2],
-    stacks: Memo<Option<StackId>>,
+    pub(super) stacks: Memo<Option<StackId>>,
+    /// The frames of the stack that was built last, with what they are the innermost of; the outermost first.
+    pub(super) last_path: StackPath,
     threads: Memo<Option<TrackId>>,
     /// References to constants that no pool has.
     pub(super) dangling: u64,
@@ -80,9 +82,10 @@ impl<'c> Constants<'c> {
             values: Memo::default(),
             classes: Map::default(),
             symbols: Map::default(),
-            known_frames: Map::default(),
+            frame_reading: None,
             functions: [Memo::default(), Memo::default()],
             stacks: Memo::default(),
+            last_path: StackPath::default(),
             threads: Memo::default(),
             dangling: 0,
         }
@@ -316,40 +319,6 @@ impl<'c> Constants<'c> {
     fn functions_of(&mut self, native: bool) -> &mut Memo<Option<FunctionId>> {
         let [inside, outside] = &mut self.functions;
         if native { outside } else { inside }
-    }
-
-    /// Returns a stack, innermost frame last pushed.
-    pub(super) fn stack(
-        &mut self,
-        type_index: usize,
-        key: u64,
-        tables: &mut Tables,
-    ) -> Option<StackId> {
-        if let Some(known) = self.stacks.get(type_index, key) {
-            return known;
-        }
-        let stack = self.build_stack(type_index, key, tables);
-        self.stacks.insert(type_index, key, stack);
-        stack
-    }
-
-    fn build_stack(&mut self, type_index: usize, key: u64, tables: &mut Tables) -> Option<StackId> {
-        let constant = self.constant(type_index, key)?;
-        let truncated = matches!(
-            constant.get("truncated"),
-            Some((_, DecodedValue::Bool(1..)))
-        );
-        let (field, cell) = constant.get("frames")?;
-        let frames = self.frames(field, cell, tables);
-        let mut parent = None;
-        for &frame in frames.iter().rev() {
-            parent = Some(tables.stack(Stack {
-                parent,
-                frame,
-                truncated,
-            }));
-        }
-        parent
     }
 
     /// Returns the track of a thread.

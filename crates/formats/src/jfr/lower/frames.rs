@@ -1,37 +1,82 @@
 //! Frames of stack traces.
 
+use traceloom_model::bounds::in_memory;
 use traceloom_model::{Frame, FrameId, FrameKind, Tables};
 
-use super::super::schema::{FieldEncoding, FieldSchema};
+use super::super::scan::{Scan, short_integers};
+use super::super::schema::{FieldEncoding, FieldSchema, TypeSchemas};
 use super::super::value::DecodedValue;
 use super::constants::Constants;
+use super::kinds::KindTable;
+
+/// How frames are read, and those that were met: most are in many stacks.
+pub(super) struct FrameReading {
+    /// The type of frames.
+    type_index: usize,
+    parts: Vec<FrameField>,
+    /// How many compressed integers a frame consists of, if of nothing else.
+    n_integers: Option<u32>,
+    /// By their bytes.
+    met: KindTable<FrameId>,
+}
+
+impl FrameReading {
+    fn of(type_index: usize, schema: &TypeSchemas, is_compressed: bool) -> Self {
+        let n_integers = schema.integers(FieldEncoding::Struct(type_index));
+        let n_integers = n_integers.filter(|_| is_compressed);
+        Self {
+            type_index,
+            parts: schema
+                .fields(type_index)
+                .iter()
+                .map(FrameField::of)
+                .collect(),
+            n_integers: n_integers.and_then(|count| u32::try_from(count).ok()),
+            met: KindTable::default(),
+        }
+    }
+
+    /// Returns the frame at `at` of the chunk if it was met before, and where it ends.
+    #[inline]
+    fn known(&mut self, chunk: &[u8], at: usize) -> Option<(FrameId, usize)> {
+        let (key, end) = short_integers(chunk, at, self.n_integers?)?;
+        let known = self.met.find(&key)?;
+        Some((*known, end))
+    }
+
+    /// Remembers the frame between two places of the chunk.
+    fn meet(&mut self, chunk: &[u8], (from, end): (usize, usize), frame: FrameId) {
+        if let Some(count) = self.n_integers
+            && let Some((key, found)) = short_integers(chunk, from, count)
+            && found == end
+        {
+            self.met.insert(&key, frame);
+        }
+    }
+}
 
 impl<'c> Constants<'c> {
-    /// Returns the frames of a stack trace, innermost first as the recording has them; those before the
-    /// damage when the array is broken.
+    /// Returns the frames of a stack trace, whose elements are `field`'s, innermost first as the recording has them; those before
+    /// the damage when the array is broken.
     pub(super) fn frames(
         &mut self,
         field: &'c FieldSchema,
-        cell: DecodedValue<'c>,
+        mut scan: Scan<'c>,
         tables: &mut Tables,
     ) -> Vec<FrameId> {
-        let (
-            DecodedValue::Array(mut scan),
-            FieldEncoding::Struct(inner) | FieldEncoding::Ref(inner),
-        ) = (cell, field.kind)
-        else {
+        let (FieldEncoding::Struct(inner) | FieldEncoding::Ref(inner)) = field.kind else {
             return Vec::new();
         };
         let rules = self.rules;
-        let parts: Vec<FrameField> = self
-            .schema()
-            .fields(inner)
-            .iter()
-            .map(FrameField::of)
-            .collect();
-        let mut frames = Vec::new();
+        let reading = self.frame_reading.take();
+        let mut reading = reading
+            .filter(|reading| reading.type_index == inner)
+            .unwrap_or_else(|| Box::new(FrameReading::of(inner, rules.schema, scan.compressed)));
+        let count = rules.length(&mut scan, field.kind).unwrap_or(0);
+        let mut frames = Vec::with_capacity(in_memory(count).min(64));
         let mut cells = Vec::new();
-        for _ in 0..rules.length(&mut scan, field.kind).unwrap_or(0) {
+        for _ in 0..count {
+            let from = scan.at();
             if let FieldEncoding::Ref(_) = field.kind {
                 let Ok(key) = scan.long() else { break };
                 let Some(mut at) = self.find(inner, key) else {
@@ -40,11 +85,20 @@ impl<'c> Constants<'c> {
                 if rules.cells(&mut at, inner, &mut cells).is_err() {
                     continue;
                 }
+            } else if let Some((known, end)) = reading.known(self.chunk, from) {
+                frames.push(known);
+                scan.seek(end);
+                continue;
             } else if rules.cells(&mut scan, inner, &mut cells).is_err() {
                 break;
             }
-            frames.push(self.frame(&parts, &cells, tables));
+            let frame = self.frame(&reading.parts, &cells, tables);
+            if let FieldEncoding::Struct(_) = field.kind {
+                reading.meet(self.chunk, (from, scan.at()), frame);
+            }
+            frames.push(frame);
         }
+        self.frame_reading = Some(reading);
         frames
     }
 
@@ -55,41 +109,32 @@ impl<'c> Constants<'c> {
         tables: &mut Tables,
     ) -> FrameId {
         let mut raw = RawFrame::default();
-        let mut kind = None;
         for (&part, &cell) in parts.iter().zip(cells) {
             match (part, cell) {
                 (FrameField::Method(index), DecodedValue::Ref(key)) => {
-                    raw.method = Some((index, key))
+                    raw.method = Some((index, key));
                 }
                 (FrameField::Line, DecodedValue::Int(line)) => raw.line = line,
                 (FrameField::Code, DecodedValue::Int(index)) => raw.code = Some(index),
                 (FrameField::KindOf(index), DecodedValue::Ref(key)) => {
-                    raw.kind = Some((index, key))
+                    raw.kind = self
+                        .text(index, key, tables)
+                        .map_or(FrameKind::Unknown, |name| {
+                            frame_kind(tables.string_bytes(name))
+                        });
                 }
                 (FrameField::Kind, DecodedValue::Str(string)) => {
-                    kind = self.bytes(string).map(|kind| frame_kind(&kind));
+                    let kind = self.bytes(string);
+                    raw.kind = kind.map_or(FrameKind::Unknown, |kind| frame_kind(&kind));
                 }
                 _ => {}
             }
         }
-        if let Some(kind) = kind {
-            return self.build_frame(&raw, kind, tables);
-        }
-        if let Some(&known) = self.known_frames.get(&raw) {
-            return known;
-        }
-        let kind = raw.kind.map_or(FrameKind::Unknown, |(index, key)| {
-            let name = self.text(index, key, tables);
-            name.map_or(FrameKind::Unknown, |name| {
-                frame_kind(tables.string_bytes(name))
-            })
-        });
-        let frame = self.build_frame(&raw, kind, tables);
-        self.known_frames.insert(raw, frame);
-        frame
+        self.build_frame(&raw, tables)
     }
 
-    fn build_frame(&mut self, raw: &RawFrame, kind: FrameKind, tables: &mut Tables) -> FrameId {
+    fn build_frame(&mut self, raw: &RawFrame, tables: &mut Tables) -> FrameId {
+        let kind = raw.kind;
         // In the JDK's recordings Native is a Java method without byte code: it has a class, not a library.
         let outside = match kind {
             FrameKind::Cpp | FrameKind::Kernel => true,
@@ -129,13 +174,13 @@ impl<'c> Constants<'c> {
     }
 }
 
-/// A frame as a recording has it: constants by the type and the key of their pool.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-pub(super) struct RawFrame {
+/// A frame as a recording has it, its method by the type and the key of its pool.
+#[derive(Default)]
+struct RawFrame {
     method: Option<(usize, u64)>,
     line: i64,
     code: Option<i64>,
-    kind: Option<(usize, u64)>,
+    kind: FrameKind,
 }
 
 /// What a field of a frame says.

@@ -16,6 +16,7 @@ mod quick;
 mod references;
 mod sampling;
 mod sound;
+mod stacks;
 mod summary;
 mod survey;
 mod texts;
