@@ -2,11 +2,14 @@
 
 use std::borrow::Cow;
 
-use traceloom_model::bounds::{row_number, subslice};
+use traceloom_model::bounds::{in_memory, row_number, subslice};
 use traceloom_model::{Limit, Limits};
 
 use super::scan::{Bad, Scan, Str};
 use super::value::ValueVisitor;
+
+/// Rows that there is room for at once.
+const RESERVED: usize = 1 << 14;
 
 /// What an element is, as far as decoding cares.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,9 +27,9 @@ pub(super) struct MetadataElement {
     /// Elements around it.
     pub(super) depth: u32,
     /// String index of its name.
-    pub(super) name: usize,
-    first: usize,
-    count: usize,
+    pub(super) name: u32,
+    /// Its attributes are those from one to another.
+    attributes: (u32, u32),
 }
 
 /// A metadata event (SPEC.md §4).
@@ -35,9 +38,13 @@ pub(super) struct MetadataEvent<'a> {
     pub(super) start: u64,
     pub(super) duration: u64,
     pub(super) id: u64,
+    /// All that follows, which describes the types: many chunks have the same.
+    pub(super) description: &'a [u8],
+    pub(super) is_compressed: bool,
     pub(super) strings: Vec<Str<'a>>,
     pub(super) elements: Vec<MetadataElement>,
-    attributes: Vec<(usize, usize)>,
+    /// String indices of keys and values.
+    attributes: Vec<(u32, u32)>,
 }
 
 impl<'a> MetadataEvent<'a> {
@@ -53,16 +60,24 @@ impl<'a> MetadataEvent<'a> {
             start: emit.long(scan)?,
             duration: emit.long(scan)?,
             id: emit.long(scan)?,
+            is_compressed: scan.compressed,
             ..Self::default()
         };
+        let described = *scan;
         let longest = limits.size(Limit::String);
         let count = emit.int(scan)?;
         if count > limits.of(Limit::Table) {
             return Err(Bad::Limit(Limit::Table));
         }
+        metadata
+            .strings
+            .reserve(in_memory(count).min(scan.left()).min(RESERVED));
         for _ in 0..count {
             metadata.strings.push(emit.string(scan, longest)?);
         }
+        // As the JDK writes them.
+        metadata.elements.reserve((scan.left() / 12).min(RESERVED));
+        metadata.attributes.reserve((scan.left() / 4).min(RESERVED));
         let known: Vec<Tag> = metadata.strings.iter().map(|&name| tag(name)).collect();
         // Children still to come at each depth.
         let mut open = vec![1_u64];
@@ -74,33 +89,33 @@ impl<'a> MetadataEvent<'a> {
             *left -= 1;
             let name = index(emit.int(scan)?, known.len())?;
             let count = emit.int(scan)?;
-            let first = metadata.attributes.len();
+            let first = row_number(metadata.attributes.len());
             for _ in 0..count {
                 let key = index(emit.int(scan)?, known.len())?;
                 let value = index(emit.int(scan)?, known.len())?;
                 metadata.attributes.push((key, value));
             }
             metadata.elements.push(MetadataElement {
-                tag: known.get(name).copied().unwrap_or(Tag::Other),
+                tag: get(&known, name).unwrap_or(Tag::Other),
                 depth: row_number(open.len()),
                 name,
-                first,
-                count: metadata.attributes.len() - first,
+                attributes: (first, row_number(metadata.attributes.len())),
             });
             open.push(emit.int(scan)?);
         }
+        metadata.description = described.between(described.at(), scan.at());
         Ok(metadata)
     }
 
     /// Iterates over the attributes of an element, as string indices.
-    pub(super) fn attributes(&self, element: &MetadataElement) -> &[(usize, usize)] {
-        let end = element.first + element.count;
-        subslice(&self.attributes, element.first..end)
+    pub(super) fn attributes(&self, element: &MetadataElement) -> &[(u32, u32)] {
+        let (first, end) = element.attributes;
+        subslice(&self.attributes, first as usize..end as usize)
     }
 
     /// Returns a string of the event's table.
-    pub(super) fn string(&self, index: usize) -> Cow<'a, [u8]> {
-        let string = self.strings.get(index).copied().unwrap_or(Str::Null);
+    pub(super) fn string(&self, index: u32) -> Cow<'a, [u8]> {
+        let string = get(&self.strings, index).unwrap_or(Str::Null);
         string.text().unwrap_or(Cow::Borrowed(&[]))
     }
 
@@ -113,9 +128,11 @@ impl<'a> MetadataEvent<'a> {
     }
 
     /// Returns the attribute `key` as text.
-    pub(super) fn text(&self, element: &MetadataElement, key: &str) -> Option<String> {
-        let value = self.value(element, key)?;
-        Some(String::from_utf8_lossy(&value).into_owned())
+    pub(super) fn text(&self, element: &MetadataElement, key: &str) -> Option<Cow<'a, str>> {
+        Some(match self.value(element, key)? {
+            Cow::Borrowed(value) => String::from_utf8_lossy(value),
+            Cow::Owned(value) => Cow::Owned(String::from_utf8_lossy(&value).into_owned()),
+        })
     }
 
     /// Returns the attribute `key` as a number; ids may be written with a sign.
@@ -142,11 +159,15 @@ fn tag(name: Str<'_>) -> Tag {
     }
 }
 
-fn index(value: u64, len: usize) -> Result<usize, Bad> {
-    let index = usize::try_from(value).map_err(|_| Bad::Undefined)?;
-    if index < len {
+fn index(value: u64, len: usize) -> Result<u32, Bad> {
+    let index = u32::try_from(value).map_err(|_| Bad::Undefined)?;
+    if (index as usize) < len {
         Ok(index)
     } else {
         Err(Bad::Undefined)
     }
+}
+
+fn get<T: Copy>(rows: &[T], index: u32) -> Option<T> {
+    rows.get(index as usize).copied()
 }

@@ -131,6 +131,9 @@ fn entry<E: ValueVisitor>(
     if rules.schema.string == Some(type_index) {
         return emit.string(scan, rules.longest).map(drop);
     }
+    if E::SKIPS {
+        return rules.skip(scan, type_index);
+    }
     rules.pass(scan, type_index, emit)
 }
 

@@ -12,7 +12,7 @@ use super::lower::ChunkConstants;
 use super::record::{ChunkContext, ChunkPart, ChunkRecord, ChunkRecordKind};
 use super::schema::TypeSchemas;
 use super::value::SkippedValues;
-use super::walk::{ChunkStretch, EventWalk, find_schema};
+use super::walk::{ChunkStretch, EventWalk, find_schema, named_metadata};
 use crate::{Chunk, Opaque, RecordSink, Step, damage, info, warn};
 
 /// Reads recordings: chunk by chunk, each as a whole, because its types stand at its end.
@@ -163,6 +163,13 @@ pub(super) fn settle_schema(
             offset,
             "the clock has no rate; ticks are taken as nanoseconds",
         ))?;
+    }
+    // Most chunks of a recording have the same types.
+    let named = named_metadata(bytes, header);
+    if let (Some(known), Some(named)) = (&schema, named)
+        && known.is_described_by(named)
+    {
+        return ControlFlow::Continue(());
     }
     match find_schema(bytes, header, limits) {
         Some(found) => *schema = Some(found),

@@ -281,8 +281,8 @@ impl<'a> ChunkPart<'a, '_> {
         );
         show("metadata_id", Field::U64(metadata.id));
         show("strings", Field::U64(metadata.strings.len() as u64));
-        let text = |index: usize| {
-            let string = metadata.strings.get(index).copied();
+        let text = |index: u32| {
+            let string = metadata.strings.get(index as usize).copied();
             ValueTree::from(string.map_or(Value::Null, Value::of))
         };
         let elements = metadata.elements.iter().map(|element| {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use traceloom_model::Limit;
-use traceloom_model::bounds::subslice;
+use traceloom_model::bounds::{in_memory, subslice};
 
 use crate::wire::utf16_to_wtf8;
 
@@ -416,6 +416,68 @@ pub(super) fn head_at(bytes: &[u8], at: usize) -> Option<(u64, u64, usize)> {
     };
     let (type_id, body) = varint_at(bytes, from)?;
     Some((size, type_id, body))
+}
+
+/// What the first bytes of events of one type have in common whose sizes take one byte, or four of which two are used.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AlikeHeads {
+    /// Which bits of the first eight bytes they are, and those bits.
+    mask: u64,
+    bits: u64,
+    is_short: bool,
+    /// Bytes of size and type.
+    length: usize,
+}
+
+impl AlikeHeads {
+    /// Looks at the event at `at`; none where its size is written otherwise, or its type has more than two bytes.
+    #[inline]
+    pub(super) fn of(bytes: &[u8], at: usize) -> Option<Self> {
+        let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
+        let is_short = word & 0x80 == 0;
+        let (size_mask, size_length) = if is_short {
+            (0x80, 1)
+        } else {
+            (0xffff_8080, 4)
+        };
+        if !is_short && word & size_mask != 0x0080_8080 {
+            return None;
+        }
+        let type_id = word >> (8 * size_length);
+        let (type_mask, type_length) = match (type_id & 0x80, type_id & 0x8000) {
+            (0, _) => (0xff, 1),
+            (_, 0) => (0xffff, 2),
+            _ => return None,
+        };
+        let mask = size_mask | type_mask << (8 * size_length);
+        Some(Self {
+            mask,
+            bits: word & mask,
+            is_short,
+            length: size_length + type_length,
+        })
+    }
+
+    /// Steps over the events from `at` on that begin alike; returns where one does not, or does not end in the bytes.
+    #[inline]
+    pub(super) fn after(&self, bytes: &[u8], mut at: usize) -> usize {
+        while let Some(rest) = bytes.get(at..)
+            && let Some(&eight) = rest.first_chunk()
+        {
+            let word = u64::from_le_bytes(eight);
+            let size = if self.is_short {
+                word & 0x7f
+            } else {
+                two_groups(word)
+            };
+            let size = in_memory(size);
+            if word & self.mask != self.bits || !(self.length..=rest.len()).contains(&size) {
+                break;
+            }
+            at += size;
+        }
+        at
+    }
 }
 
 /// Returns the integer of the first two groups of seven bits.

@@ -1,8 +1,13 @@
 //! The types a recording describes in its metadata, ready for decoding.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
+use traceloom_model::Limits;
+
 use super::metadata::{MetadataElement, MetadataEvent, Tag};
+use super::scan::Scan;
+use super::value::SkippedValues;
 
 /// How a value is encoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,6 +118,9 @@ fn runs(fields: &[FieldSchema]) -> Vec<SkippedFields> {
 /// The types of a chunk by id.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct TypeSchemas {
+    /// What of a metadata event they were built from.
+    description: Box<[u8]>,
+    is_compressed: bool,
     pub(super) types: Vec<TypeSchema>,
     by_id: HashMap<u64, usize, foldhash::fast::RandomState>,
     /// Indices of ids below [`DENSE`], plus one; 0 for none.
@@ -130,10 +138,43 @@ const ANNOTATION: usize = 256;
 pub(super) const STRING: &str = "java.lang.String";
 
 impl TypeSchemas {
+    /// Builds the types that the body of a metadata event describes, unless those that are known are the same. Returns none when
+    /// it cannot be read to its end, and leaves those that are known.
+    pub(super) fn settle<'k>(
+        known: &'k mut Option<Self>,
+        body: Scan<'_>,
+        limits: &Limits,
+    ) -> Option<&'k Self> {
+        if !known
+            .as_ref()
+            .is_some_and(|known| known.is_described_by(body))
+        {
+            let mut scan = body;
+            let metadata = MetadataEvent::read(&mut scan, limits, &mut SkippedValues).ok()?;
+            if scan.left() > 0 {
+                return None;
+            }
+            *known = Some(Self::build(&metadata));
+        }
+        known.as_ref()
+    }
+
+    /// Returns true if the body of a metadata event is that which these types were built from, but for its times and number.
+    pub(super) fn is_described_by(&self, mut body: Scan<'_>) -> bool {
+        (0..3).all(|_| body.long().is_ok())
+            && self.is_compressed == body.compressed
+            && !self.description.is_empty()
+            && *self.description == *body.rest()
+    }
+
     /// Builds the types from metadata.
     pub(super) fn build(metadata: &MetadataEvent<'_>) -> Self {
-        let mut schema = Self::default();
-        let mut raw: Vec<RawType> = Vec::new();
+        let mut schema = Self {
+            description: metadata.description.into(),
+            is_compressed: metadata.is_compressed,
+            ..Self::default()
+        };
+        let mut raw: Vec<RawType<'_>> = Vec::new();
         for element in &metadata.elements {
             match element.tag {
                 Tag::Class => raw.push(RawType::new(metadata, element)),
@@ -175,7 +216,7 @@ impl TypeSchemas {
         }
         let names: HashMap<u64, &str> = raw
             .iter()
-            .filter_map(|raw| Some((raw.id?, raw.name.as_str())))
+            .filter_map(|raw| Some((raw.id?, raw.name.as_ref())))
             .collect();
         let built: Vec<TypeSchema> = raw
             .iter()
@@ -194,6 +235,11 @@ impl TypeSchemas {
             Some(&index) => Some(index as usize - 1),
             None => self.by_id.get(&id).copied(),
         }
+    }
+
+    /// Returns true if there is a type of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.types.iter().any(|found| found.name == name)
     }
 
     pub(super) fn get(&self, index: usize) -> Option<&TypeSchema> {
@@ -271,34 +317,34 @@ impl TypeSchemas {
     }
 }
 
-struct RawType {
+struct RawType<'m> {
     /// None for a type that nothing can refer to.
     id: Option<u64>,
-    name: String,
+    name: Cow<'m, str>,
     depth: u32,
     /// The last child was a setting, whose annotations are no field's.
     settings: bool,
-    label: Vec<RawAnnotation>,
-    fields: Vec<RawField>,
+    label: Vec<RawAnnotation<'m>>,
+    fields: Vec<RawField<'m>>,
 }
 
-struct RawField {
-    name: String,
+struct RawField<'m> {
+    name: Cow<'m, str>,
     class: Option<u64>,
     depth: u32,
     constant_pool: bool,
     array: bool,
-    annotations: Vec<RawAnnotation>,
+    annotations: Vec<RawAnnotation<'m>>,
 }
 
 /// An annotation before its type's name is known.
-struct RawAnnotation {
+struct RawAnnotation<'m> {
     class: Option<u64>,
-    value: Option<String>,
+    value: Option<Cow<'m, str>>,
 }
 
-impl RawType {
-    fn new(metadata: &MetadataEvent<'_>, element: &MetadataElement) -> Self {
+impl<'m> RawType<'m> {
+    fn new(metadata: &MetadataEvent<'m>, element: &MetadataElement) -> Self {
         Self {
             id: metadata.number(element, "id"),
             name: metadata.text(element, "name").unwrap_or_default(),
@@ -310,7 +356,7 @@ impl RawType {
     }
 
     /// Gives an annotation to the class, or to its last field when it is nested in that.
-    fn annotate(&mut self, metadata: &MetadataEvent<'_>, element: &MetadataElement) {
+    fn annotate(&mut self, metadata: &MetadataEvent<'m>, element: &MetadataElement) {
         let note = RawAnnotation {
             class: metadata.number(element, "class"),
             value: metadata
@@ -334,7 +380,7 @@ impl RawType {
             .map(|field| field.build(schema, names))
             .collect();
         TypeSchema {
-            name: self.name.clone(),
+            name: self.name.to_string(),
             label: label(&self.label, names),
             runs: runs(&fields),
             fields,
@@ -343,11 +389,11 @@ impl RawType {
     }
 }
 
-fn label(notes: &[RawAnnotation], names: &HashMap<u64, &str>) -> Option<String> {
+fn label(notes: &[RawAnnotation<'_>], names: &HashMap<u64, &str>) -> Option<String> {
     let found = notes
         .iter()
         .find(|note| short(names, note.class) == "Label")?;
-    found.value.clone()
+    found.value.as_deref().map(str::to_owned)
 }
 
 /// Returns the last word of a type's name: annotations moved between packages with JDK 11.
@@ -357,8 +403,8 @@ fn short<'n>(names: &HashMap<u64, &'n str>, class: Option<u64>) -> &'n str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
-impl RawField {
-    fn new(metadata: &MetadataEvent<'_>, element: &MetadataElement) -> Self {
+impl<'m> RawField<'m> {
+    fn new(metadata: &MetadataEvent<'m>, element: &MetadataElement) -> Self {
         Self {
             name: metadata.text(element, "name").unwrap_or_default(),
             class: metadata.number(element, "class"),
@@ -380,7 +426,7 @@ impl RawField {
             _ => FieldEncoding::Unknown,
         };
         let mut field = FieldSchema {
-            name: self.name.clone(),
+            name: self.name.to_string(),
             kind,
             array: self.array,
             meaning: NumberMeaning::Plain,
@@ -451,11 +497,8 @@ fn primitive(name: &str) -> Option<FieldEncoding> {
 
 #[cfg(test)]
 mod tests {
-    use traceloom_model::Limits;
-
     use super::*;
-    use crate::jfr::scan::{Scan, compressed_width, put_integer};
-    use crate::jfr::value::SkippedValues;
+    use crate::jfr::scan::{compressed_width, put_integer};
 
     /// A metadata event whose elements are given by name, attributes and children.
     struct MetadataBuilder {
@@ -488,8 +531,9 @@ mod tests {
             Self::int(&mut self.elements, children);
         }
 
-        fn schema(&self) -> TypeSchemas {
-            let mut body = vec![0; 3];
+        /// The body of an event with these numbers before what describes the types.
+        fn body(&self, numbers: [u8; 3]) -> Vec<u8> {
+            let mut body = numbers.to_vec();
             Self::int(&mut body, self.strings.len());
             for text in &self.strings {
                 body.push(3);
@@ -497,10 +541,51 @@ mod tests {
                 body.extend_from_slice(text.as_bytes());
             }
             body.extend_from_slice(&self.elements);
-            let mut scan = Scan::new(&body, true);
-            let metadata = MetadataEvent::read(&mut scan, &Limits::default(), &mut SkippedValues);
-            TypeSchemas::build(&metadata.unwrap())
+            body
         }
+
+        fn schema(&self) -> TypeSchemas {
+            let mut found = None;
+            TypeSchemas::settle(
+                &mut found,
+                Scan::new(&self.body([0; 3]), true),
+                &Limits::default(),
+            );
+            found.unwrap()
+        }
+    }
+
+    #[test]
+    fn types_that_are_described_again_are_known() {
+        let mut metadata = MetadataBuilder {
+            strings: Vec::new(),
+            elements: Vec::new(),
+        };
+        metadata.element("root", &[], 1);
+        metadata.element("class", &[("name", "acme.Sale"), ("id", "7")], 0);
+        let schema = metadata.schema();
+        let again = metadata.body([5, 6, 7]);
+        let is_known =
+            |body: &[u8], compressed| schema.is_described_by(Scan::new(body, compressed));
+        assert!(is_known(&again, true));
+        // Written in another way, cut short, longer, of other types, and nothing at all.
+        assert!(!is_known(&again, false));
+        assert!(!is_known(again.get(..again.len() - 1).unwrap(), true));
+        assert!(!is_known(&[&again[..], &[0]].concat(), true));
+        let other: Vec<u8> = again
+            .iter()
+            .map(|&byte| if byte == b'7' { b'8' } else { byte })
+            .collect();
+        assert!(!is_known(&other, true));
+        assert!(!is_known(&[], true));
+        assert!(!TypeSchemas::default().is_described_by(Scan::new(&[0; 3], true)));
+        // What cannot be read leaves what is known.
+        let (mut known, cut) = (Some(schema.clone()), Scan::new(&[0; 3], true));
+        assert_eq!(
+            TypeSchemas::settle(&mut known, cut, &Limits::default()),
+            None
+        );
+        assert_eq!(known, Some(schema));
     }
 
     #[test]

@@ -7,14 +7,13 @@ use traceloom_model::{Limit, Limits};
 
 use super::header::{HEADER, Header, RecordingExtent, begins_chunk, find_magic};
 use super::lower::choose;
-use super::metadata::MetadataEvent;
 use super::scan::Scan;
-use super::value::SkippedValues;
+use super::schema::TypeSchemas;
 use super::walk::{METADATA, head};
 use crate::{Chunk, Error, Pieces, Pull, Source};
 
 /// The event that tells later chunks something: which endpoint a span belongs to.
-const ENDPOINT: &[u8] = b"datadog.Endpoint";
+const ENDPOINT: &str = "datadog.Endpoint";
 
 /// Finds the chunks of part `part` by their headers, without reading the events between them.
 ///
@@ -32,6 +31,7 @@ pub(super) fn split(
     let mut view = PartView::new(source, part);
     let mut ranges: Vec<Range<u64>> = Vec::new();
     let mut extent = RecordingExtent::default();
+    let mut known = None;
     let mut endpoints = false;
     let mut start = 0_u64;
     loop {
@@ -45,19 +45,20 @@ pub(super) fn split(
         extent.add(&header);
         let end = start.saturating_add(header.chunk_size);
         let finished = header.finished() && header.chunk_size <= limits.of(Limit::Record);
-        let facts = match finished {
-            true => view.facts(start, &header, limits)?,
+        let body = match finished {
+            true => view.metadata(start, &header)?,
             false => None,
         };
+        let types = body.and_then(|body| TypeSchemas::settle(&mut known, body, limits));
         // The byte before the end tells a whole chunk from a cut one.
         let there = finished && !view.at(end - 1, 1)?.bytes.is_empty();
-        let facts = facts.filter(|_| there);
-        match (ranges.last_mut(), facts) {
+        let types = types.filter(|_| there);
+        match (ranges.last_mut(), types) {
             (Some(last), None) => last.end = end,
             (Some(last), Some(_)) if endpoints => last.end = end,
             _ => ranges.push(start..end),
         }
-        endpoints |= facts.is_some_and(|facts| facts.endpoints);
+        endpoints |= types.is_some_and(|types| types.has(ENDPOINT));
         let next = view.at(end, 8)?;
         let (last, clean) = match there {
             true => (next.bytes.is_empty(), begins_chunk(next.bytes)),
@@ -73,7 +74,7 @@ pub(super) fn split(
                 return Ok(None);
             };
             if ranges.len() > 1 {
-                whole.choice = choose(source, part..part + 1, limits)?.code();
+                whole.choice = choose(source, part..part + 1, limits, &mut known)?.code();
             }
             return Ok(Some(Pieces { ranges, whole }));
         }
@@ -82,12 +83,6 @@ pub(super) fn split(
         }
         start = end;
     }
-}
-
-/// What a chunk's metadata says.
-#[derive(Clone, Copy)]
-struct ChunkMetadata {
-    endpoints: bool,
 }
 
 /// A part seen through windows at rising offsets.
@@ -125,27 +120,12 @@ impl<'s> PartView<'s> {
         self.pull.insert(pull).pull(0, need)
     }
 
-    fn facts(
+    /// Finds the body of a chunk's metadata where the header says it is; none when there is something else.
+    pub(super) fn metadata(
         &mut self,
         start: u64,
         header: &Header,
-        limits: &Limits,
-    ) -> Result<Option<ChunkMetadata>, Error> {
-        self.metadata(start, header, limits, |metadata| {
-            let mut strings = metadata.strings.iter();
-            let endpoints = strings.any(|string| string.text().as_deref() == Some(ENDPOINT));
-            ChunkMetadata { endpoints }
-        })
-    }
-
-    /// Reads a chunk's metadata; none when it cannot be read where the header says it is.
-    pub(super) fn metadata<T>(
-        &mut self,
-        start: u64,
-        header: &Header,
-        limits: &Limits,
-        take: impl FnOnce(&MetadataEvent<'_>) -> T,
-    ) -> Result<Option<T>, Error> {
+    ) -> Result<Option<Scan<'_>>, Error> {
         let inside = HEADER as u64..header.chunk_size;
         if !inside.contains(&header.metadata_offset) {
             return Ok(None);
@@ -164,15 +144,8 @@ impl<'s> PartView<'s> {
         };
         let window = self.at(at, size)?;
         let event = subslice(window.bytes, ..size);
-        let Some(head) = head(event, 0, compressed).filter(|head| head.type_id == METADATA) else {
-            return Ok(None);
-        };
-        let mut scan = Scan::new(event, compressed);
-        scan.seek(head.body);
-        let Ok(metadata) = MetadataEvent::read(&mut scan, limits, &mut SkippedValues) else {
-            return Ok(None);
-        };
-        Ok((scan.left() == 0).then(|| take(&metadata)))
+        let head = head(event, 0, compressed).filter(|head| head.type_id == METADATA);
+        Ok(head.map(|head| Scan::new(subslice(event, head.body..head.end), compressed)))
     }
 
     /// Returns true if a chunk begins at or after `from`.

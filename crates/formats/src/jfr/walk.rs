@@ -6,7 +6,7 @@ use traceloom_model::{Limit, Limits};
 use super::header::{HEADER, Header};
 use super::metadata::MetadataEvent;
 use super::pool::Checkpoint;
-use super::scan::{Bad, Scan, head_at};
+use super::scan::{AlikeHeads, Bad, Scan, head_at};
 use super::schema::TypeSchemas;
 use super::value::{DecodedValue, DecodingRules, SkippedValues};
 
@@ -59,6 +59,13 @@ fn event_head(chunk: &[u8], at: usize, body: usize, size: u64, type_id: u64) -> 
     })
 }
 
+/// Returns where the events behind the one at `head` end that are of its type, as far as their sizes are written alike.
+#[inline]
+pub(super) fn after_alike(chunk: &[u8], head: &EventHead, compressed: bool) -> usize {
+    let alike = compressed.then(|| AlikeHeads::of(chunk, head.at)).flatten();
+    alike.map_or(head.end, |alike| alike.after(chunk, head.end))
+}
+
 /// Returns true if events, taken by their sizes, end exactly where `chunk` does.
 pub(super) fn lands_on(chunk: &[u8], header: &Header) -> bool {
     let mut at = HEADER;
@@ -92,9 +99,13 @@ impl Outline {
         // Of the events of a type that are one behind the other, the first is asked about.
         let mut asked = (METADATA, false);
         while let Some(head) = head(chunk, outline.reached, compressed) {
+            outline.reached = head.end;
             match head.type_id {
                 METADATA => outline.metadata.push(head.at),
                 CHECKPOINT => outline.checkpoints.push(head.at),
+                id if asked == (id, false) => {
+                    outline.reached = after_alike(chunk, &head, compressed);
+                }
                 id => {
                     if asked.0 != id {
                         asked = (id, early(id));
@@ -104,10 +115,18 @@ impl Outline {
                     }
                 }
             }
-            outline.reached = head.end;
         }
         outline
     }
+}
+
+/// Returns the body of the metadata event that the header of a finished chunk names.
+pub(super) fn named_metadata<'c>(chunk: &'c [u8], header: &Header) -> Option<Scan<'c>> {
+    let compressed = header.compressed();
+    let named = usize::try_from(header.metadata_offset).ok()?;
+    let head = head(chunk, named, compressed)?;
+    let is_named = header.finished() && head.type_id == METADATA;
+    is_named.then(|| Scan::new(subslice(chunk, head.body..head.end), compressed))
 }
 
 /// Finds the types of a chunk: in the metadata event its header names, which is the last one; in the last
@@ -121,15 +140,16 @@ pub(super) fn find_schema(chunk: &[u8], header: &Header, limits: &Limits) -> Opt
         let metadata = MetadataEvent::read(&mut scan, limits, &mut SkippedValues);
         Some((metadata.ok().filter(|_| scan.left() == 0), scan.at() - at))
     };
-    let named = usize::try_from(header.metadata_offset).ok();
-    if header.finished()
-        && let Some((Some(metadata), _)) = named.and_then(read)
-    {
-        return Some(TypeSchemas::build(&metadata));
+    if let Some(body) = named_metadata(chunk, header) {
+        let mut found = None;
+        TypeSchemas::settle(&mut found, body, limits);
+        if found.is_some() {
+            return found;
+        }
     }
     let outline = Outline::of(chunk, compressed, |_| false);
     let mut places = outline.metadata;
-    places.extend(named);
+    places.extend(usize::try_from(header.metadata_offset));
     places.sort_unstable();
     places.dedup();
     for &at in places.iter().rev() {
@@ -218,6 +238,8 @@ pub(super) struct EventWalk<'a, 's> {
     work: usize,
     limits: Limits,
     steps_over_constants: bool,
+    /// Where checkpoints begin that are taken by their size alone, in order.
+    known_checkpoints: Vec<usize>,
     /// Types whose events are taken by their size alone.
     stepped_over: Vec<bool>,
 }
@@ -243,6 +265,7 @@ impl<'a, 's> EventWalk<'a, 's> {
             work: PATIENCE * chunk.len(),
             limits: *limits,
             steps_over_constants: false,
+            known_checkpoints: Vec::new(),
             stepped_over: Vec::new(),
         }
     }
@@ -255,6 +278,11 @@ impl<'a, 's> EventWalk<'a, 's> {
     /// Takes checkpoints by their size alone from here on; the sizes of the chunk's events must fit.
     pub(super) fn step_over_constants(&mut self) {
         self.steps_over_constants = true;
+    }
+
+    /// Takes checkpoints by their size alone, from here on, which begin at these places, in order, and of which all is known.
+    pub(super) fn step_over_checkpoints(&mut self, known: Vec<usize>) {
+        self.known_checkpoints = known;
     }
 
     pub(super) fn compressed(&self) -> bool {
@@ -379,13 +407,14 @@ impl<'a, 's> EventWalk<'a, 's> {
         let mut scan = self.body(&head);
         let bounded = self.is_border(head.end);
         let stretch = match head.type_id {
+            METADATA if self.rules.schema.is_described_by(scan) => ChunkStretch::Metadata(head),
             METADATA => match MetadataEvent::read(&mut scan, &self.limits, &mut SkippedValues) {
                 // What decodes to its last byte needs no neighbour to vouch for it.
                 Ok(_) if bounded || scan.left() == 0 => ChunkStretch::Metadata(head),
                 Err(bad) if bounded => ChunkStretch::Bad(head, bad),
                 _ => return self.lost(self.at + 1),
             },
-            CHECKPOINT if bounded && self.steps_over_constants => ChunkStretch::Metadata(head),
+            CHECKPOINT if bounded && self.is_stepped_over(&head) => ChunkStretch::Metadata(head),
             CHECKPOINT if bounded || self.is_checkpoint(&mut self.body(&head)) => {
                 match Checkpoint::read(&self.rules, &mut scan, &mut self.work) {
                     Ok(checkpoint) => ChunkStretch::Checkpoint(head, Box::new(checkpoint)),
@@ -436,6 +465,11 @@ impl<'a, 's> EventWalk<'a, 's> {
         None
     }
 
+    /// Returns true if a checkpoint is taken by its size alone.
+    fn is_stepped_over(&self, head: &EventHead) -> bool {
+        self.steps_over_constants || self.known_checkpoints.binary_search(&head.at).is_ok()
+    }
+
     fn is_checkpoint(&self, scan: &mut Scan<'_>) -> bool {
         let mut none = 0;
         Checkpoint::read(&self.rules, scan, &mut none)
@@ -445,6 +479,7 @@ impl<'a, 's> EventWalk<'a, 's> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::scan::put_integer;
     use super::*;
     use traceloom_samples::jfr::sample;
 
@@ -455,6 +490,46 @@ mod tests {
         let mut walk = EventWalk::new(chunk, &header, Some(schema), &nothing, &limits);
         let found = std::iter::from_fn(|| walk.next(take));
         found.map(|stretch| format!("{stretch:?}\n")).collect()
+    }
+
+    /// Events of one type in a row are stepped over together, damaged or not, as far as one by one.
+    #[test]
+    fn steps_over_events_alike_as_one_by_one() {
+        let mut whole = Vec::new();
+        sample(3, 6_000, &mut |piece| whole.extend_from_slice(piece));
+        let header = Header::read(&whole).unwrap();
+        whole.truncate(usize::try_from(header.chunk_size).unwrap());
+        // Events with sizes in one byte and in four, and types in one byte and in two.
+        for (size, type_id) in [(5, &[9][..]), (9, &[9]), (9, &[0x91, 3]), (7, &[9, 9])] {
+            for _ in 0..20 {
+                let (from, head) = (whole.len(), if size < 8 { 1 } else { 4 });
+                put_integer(&mut whole, true, size, head);
+                whole.extend(type_id);
+                whole.resize(from + usize::try_from(size).unwrap(), 7);
+            }
+        }
+        let mut n_together = 0;
+        for at in HEADER..whole.len() {
+            let mut chunk = whole.clone();
+            if let Some(byte) = chunk.get_mut(at) {
+                *byte ^= 0x80 >> (at % 8);
+            }
+            let (mut heads, mut reached) = (Vec::new(), HEADER);
+            while let Some(head) = head(&chunk, reached, true) {
+                reached = head.end;
+                heads.push(head);
+            }
+            assert_eq!(Outline::of(&chunk, true, |_| false).reached, reached);
+            for (nth, head) in heads.iter().enumerate() {
+                let alike = heads.iter().skip(nth + 1);
+                let alike = alike.take_while(|next| next.type_id == head.type_id);
+                let end = after_alike(&chunk, head, true);
+                n_together += usize::from(end > head.end);
+                let mut ends = std::iter::once(head).chain(alike).map(|event| event.end);
+                assert!(ends.any(|known| known == end), "damage at {at:#x}");
+            }
+        }
+        assert!(n_together > 1_000);
     }
 
     /// Reading steps over the fields that lowering takes apart: damaged or not, both find the same events.

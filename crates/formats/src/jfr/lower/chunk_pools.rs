@@ -21,6 +21,8 @@ pub(super) struct ChunkPools {
     pub(super) pools: Pools,
     /// There were more than the limit on tables allows.
     pub(super) full: bool,
+    /// Where checkpoints begin in which nothing is damaged, in order.
+    pub(super) sound: Vec<usize>,
 }
 
 impl ChunkPools {
@@ -43,14 +45,17 @@ impl ChunkPools {
                 .pools
                 .add(&rules, body, head.body, checkpoint, most, wanted);
         };
+        let mut sound = Vec::new();
         if outline.reached == chunk.len() {
             for &at in &outline.checkpoints {
                 let Some(head) = head(chunk, at, header.compressed()) else {
                     continue;
                 };
                 let mut work = PATIENCE * (head.end - head.at);
-                if let Ok(found) = Checkpoint::read(&rules, &mut walk.body(&head), &mut work) {
+                let found = Checkpoint::read(&rules, &mut walk.body(&head), &mut work);
+                if let Ok(found) = found {
                     add(&walk, &head, &found);
+                    sound.extend(found.damage().next().is_none().then_some(at));
                 }
             }
         } else {
@@ -61,6 +66,9 @@ impl ChunkPools {
                 }
             }
         }
-        chunk_pools
+        Self {
+            sound,
+            ..chunk_pools
+        }
     }
 }

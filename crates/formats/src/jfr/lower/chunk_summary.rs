@@ -256,7 +256,9 @@ impl<'s> ChunkSummary<'s> {
             match head.type_id {
                 METADATA => {
                     let mut scan = scan;
-                    MetadataEvent::read(&mut scan, &self.limits, &mut SkippedValues).ok()?;
+                    if !self.rules.schema.is_described_by(scan) {
+                        MetadataEvent::read(&mut scan, &self.limits, &mut SkippedValues).ok()?;
+                    }
                     self.n_metadata += 1;
                 }
                 CHECKPOINT => self.checkpoint(scan)?,

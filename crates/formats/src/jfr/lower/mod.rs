@@ -73,7 +73,15 @@ pub(super) fn lower(
     {
         Some(chosen) => Some(chosen),
         None if survey::is_one_chunk(source)? => None,
-        None => Some(choose(source, 0..source.parts().len(), &options.limits)?),
+        None => {
+            let parts = 0..source.parts().len();
+            Some(choose(
+                source,
+                parts,
+                &options.limits,
+                &mut lowering.schema,
+            )?)
+        }
     };
     for part in 0..source.parts().len() {
         let mut pull = source.open(part, 0)?;
@@ -384,6 +392,7 @@ impl<'s> Lowering<'s> {
         let rules = walk.rules();
         let compressed = header.compressed();
         let clock = header.clock();
+        walk.step_over_checkpoints(chunk_pools.sound);
         let mut constants = Constants::new(rules, clock, bytes, compressed, chunk_pools.pools);
         self.look_ahead(&walk, bytes, &outline, alloc, &mut constants);
         let place = ChunkContext {

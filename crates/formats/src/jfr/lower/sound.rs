@@ -6,7 +6,7 @@ use traceloom_model::{Limit, Limits};
 use super::super::header::{HEADER, Header, begins_chunk};
 use super::super::schema::TypeSchemas;
 use super::super::split::PartView;
-use super::super::walk::{find_schema, head};
+use super::super::walk::{after_alike, find_schema, head, named_metadata};
 use crate::{Error, Pull};
 
 /// A chunk up to this size is looked at as a whole; of a larger one the metadata at its end is read apart.
@@ -22,21 +22,30 @@ pub(super) fn sound_header(bytes: &[u8], limits: &Limits) -> Option<Header> {
     is_sound.then_some(header)
 }
 
-/// Reads the types of the chunk that the pull is at.
-pub(super) fn sound_schema(
+/// Reads the types of the chunk that the pull is at, unless they are those that are known.
+pub(super) fn sound_schema<'k>(
     pull: &mut dyn Pull,
     view: &mut PartView<'_>,
     offset: u64,
     header: &Header,
     limits: &Limits,
-) -> Result<Option<TypeSchemas>, Error> {
+    known: &'k mut Option<TypeSchemas>,
+) -> Result<Option<&'k TypeSchemas>, Error> {
     if header.chunk_size > WHOLE {
-        return view.metadata(offset, header, limits, TypeSchemas::build);
+        let body = view.metadata(offset, header)?;
+        return Ok(body.and_then(|body| TypeSchemas::settle(known, body, limits)));
     }
     let size = in_memory(header.chunk_size);
     let window = pull.pull(0, size)?;
-    let chunk = window.bytes.get(..size);
-    Ok(chunk.and_then(|chunk| find_schema(chunk, header, limits)))
+    let Some(chunk) = window.bytes.get(..size) else {
+        return Ok(None);
+    };
+    let named = named_metadata(chunk, header);
+    let settled = named.and_then(|body| TypeSchemas::settle(known, body, limits));
+    if settled.is_none() {
+        *known = find_schema(chunk, header, limits);
+    }
+    Ok(known.as_ref())
 }
 
 /// Walks over the events of the chunk that the pull is at, by their sizes, and shows `met` each type id that is not that of the
@@ -56,10 +65,12 @@ pub(super) fn walk_sizes(
         let end = window.bytes.len().min(in_memory(left));
         let bytes = subslice(window.bytes, 0..end);
         while let Some(head) = head(bytes, at, header.compressed()) {
-            if last.replace(head.type_id) != Some(head.type_id) {
+            at = if last.replace(head.type_id) == Some(head.type_id) {
+                after_alike(bytes, &head, header.compressed())
+            } else {
                 met(head.type_id);
-            }
-            at = head.end;
+                head.end
+            };
         }
         if at as u64 == left {
             return Ok(Some(at));

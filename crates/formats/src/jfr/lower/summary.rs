@@ -40,7 +40,7 @@ pub(in crate::jfr) fn summarise(
     let mut sums = RecordingSums::default();
     let mut pull = source.open(0, 0)?;
     let mut view = PartView::new(source, 0);
-    let mut consumed = 0;
+    let (mut consumed, mut known) = (0, None);
     loop {
         let window = pull.pull(consumed, HEADER)?;
         if window.bytes.is_empty() {
@@ -49,12 +49,13 @@ pub(in crate::jfr) fn summarise(
         let Some(header) = sound_header(window.bytes, limits) else {
             return Ok(None);
         };
-        let Some(schema) = sound_schema(pull.as_mut(), &mut view, sums.bytes, &header, limits)?
-        else {
+        let (pull, offset) = (pull.as_mut(), sums.bytes);
+        let schema = sound_schema(pull, &mut view, offset, &header, limits, &mut known)?;
+        let Some(schema) = schema else {
             return Ok(None);
         };
-        let mut chunk = ChunkSummary::new(&header, &schema, limits, sums.bytes);
-        let read = chunk.read(pull.as_mut())?;
+        let mut chunk = ChunkSummary::new(&header, schema, limits, offset);
+        let read = chunk.read(pull)?;
         match read.filter(|_| sums.add(chunk).is_some()) {
             Some(taken) => consumed = taken,
             None => return Ok(None),

@@ -83,7 +83,8 @@ pub(super) fn add_met(all: &mut MetSamples, schema: &TypeSchemas, met: &[bool]) 
     types.for_each(|(found, _)| all.add(&found.name));
 }
 
-/// Decides from every chunk of the given parts of a recording.
+/// Decides from every chunk of the given parts of a recording; of one that nothing is wrong with, the types of the last chunk are
+/// known then.
 ///
 /// # Errors
 /// What the source fails with.
@@ -91,10 +92,12 @@ pub(in crate::jfr) fn choose(
     source: &dyn Source,
     parts: Range<usize>,
     limits: &Limits,
+    known: &mut Option<TypeSchemas>,
 ) -> Result<RecordingChoice, Error> {
-    if let Some(choice) = choose_by_sizes(source, parts.clone(), limits)? {
+    if let Some(choice) = choose_by_sizes(source, parts.clone(), limits, known)? {
         return Ok(choice);
     }
+    *known = None;
     let mut survey = SampleSurvey {
         limits,
         schema: None,
@@ -111,6 +114,7 @@ fn choose_by_sizes(
     source: &dyn Source,
     parts: Range<usize>,
     limits: &Limits,
+    known: &mut Option<TypeSchemas>,
 ) -> Result<Option<RecordingChoice>, Error> {
     let mut found = Found::default();
     for part in parts {
@@ -125,12 +129,13 @@ fn choose_by_sizes(
             let Some(header) = sound_header(window.bytes, limits) else {
                 return Ok(None);
             };
-            let schema = sound_schema(pull.as_mut(), &mut view, offset, &header, limits)?;
+            let pull = pull.as_mut();
+            let schema = sound_schema(pull, &mut view, offset, &header, limits, known)?;
             let Some(schema) = schema else {
                 return Ok(None);
             };
             let mut met = vec![false; schema.types.len()];
-            let walked = walk_sizes(pull.as_mut(), &header, |id| {
+            let walked = walk_sizes(pull, &header, |id| {
                 if let Some(met) = schema.index(id).and_then(|index| met.get_mut(index)) {
                     *met = true;
                 }
@@ -138,7 +143,7 @@ fn choose_by_sizes(
             let Some(walked) = walked else {
                 return Ok(None);
             };
-            found.add(&schema, &met, &met_sources(&schema, &met));
+            found.add(schema, &met, &met_sources(schema, &met));
             offset += header.chunk_size;
             consumed = walked;
         }
@@ -274,7 +279,7 @@ mod tests {
         };
         let quick = |bytes: &[u8]| {
             let source = SliceSource::default().with("a.jfr", &FORMAT, bytes);
-            choose_by_sizes(&source, 0..1, &limits).unwrap()
+            choose_by_sizes(&source, 0..1, &limits, &mut None).unwrap()
         };
         assert_eq!(quick(&bytes), Some(slow(&bytes)));
         let mut n_walked = 0;
