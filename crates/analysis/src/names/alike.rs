@@ -141,7 +141,14 @@ fn without_numbers(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut rest = name;
     'names: while !rest.is_empty() {
+        let (plain, from) = rest.split_at(rest.find(may_begin_generated).unwrap_or(rest.len()));
+        out.push_str(plain);
+        rest = from;
+        let first = rest.as_bytes().first();
         for (start, hexadecimal) in GENERATED {
+            if start.as_bytes().first() != first {
+                continue;
+            }
             let Some(after) = rest.strip_prefix(start) else {
                 continue;
             };
@@ -175,6 +182,11 @@ fn without_numbers(name: &str) -> String {
         rest = chars.as_str();
     }
     out
+}
+
+/// Returns true for what a generated name may begin with: most letters of a name are none.
+fn may_begin_generated(c: char) -> bool {
+    matches!(c, '$' | '.' | 'l' | 'G' | 'C' | 'B' | 'L')
 }
 
 fn after_number(text: &str, hexadecimal: bool) -> &str {
