@@ -92,7 +92,10 @@ impl OverTimeCollector {
 
     /// Adds the values to those of earlier recordings of the same measure. A recording of another clock is left out.
     pub fn finish(mut self, all: &mut Vec<OverTime>) {
-        for (track, spans) in std::mem::take(&mut self.open) {
+        // In the order of the recording, so that threads have the same numbers each time.
+        let mut open: Vec<_> = std::mem::take(&mut self.open).into_iter().collect();
+        open.sort_unstable_by_key(|(track, _)| track.raw());
+        for (track, spans) in open {
             self.settle(track, &spans);
         }
         for batch in std::mem::take(&mut self.early) {
@@ -102,7 +105,9 @@ impl OverTimeCollector {
         if self.wanted.is_empty() || self.wanted.contains(&wall.name) {
             self.add(all, (wall, false), &self.calls, &self.arena, |node| node);
         }
-        for times in self.samples.values().flatten() {
+        let mut samples: Vec<_> = self.samples.iter().collect();
+        samples.sort_unstable_by_key(|(profile, _)| profile.raw());
+        for times in samples.into_iter().filter_map(|(_, times)| times.as_ref()) {
             self.add_samples(all, times, false);
             if self.lines {
                 self.add_samples(all, times, true);

@@ -1,6 +1,9 @@
 use super::*;
 use crate::{TreeBuilder, TreeOptions};
-use traceloom_model::{Clock, Function, Order, Sink, SpanBatch, SpanId, SpanRow, Tables, Track};
+use traceloom_model::{
+    Clock, Function, Order, Profile, SampleBatch, SampleRow, Sink, SpanBatch, SpanId, SpanRow,
+    Stack, Tables, Track, Unit, ValueType,
+};
 
 /// `serve` twice, each with `query` in it; the batch is told to two sinks.
 fn recording() -> (CallTree, Vec<OverTime>) {
@@ -63,4 +66,47 @@ fn a_tree_without_some_of_the_functions_has_no_course() {
     let (mut tree, over) = recording();
     tree.symbols[1].name = "other".to_owned();
     assert_eq!(over[0].of(&tree), None);
+}
+
+/// A profile for each thread, of one measure.
+#[test]
+fn threads_are_in_the_order_of_their_profiles() {
+    let of_run = || {
+        let mut tables = Tables::new();
+        let name = tables.string("com.acme.Shop.serve");
+        let function = tables.function(Function::named(name));
+        let frame = tables.frame(traceloom_model::Frame::of(function));
+        let stack = tables.stack(Stack::under(None, frame));
+        let column = ValueType::sum(tables.string("cpu"), Unit::Count);
+        let column = tables.value_type(column);
+        let names: Vec<String> = (0..8).map(|number| format!("worker {number}")).collect();
+        let batches: Vec<SampleBatch> = names
+            .iter()
+            .map(|name| {
+                let name = tables.string(name);
+                let track = tables.track(Track::thread(name));
+                let profile = tables.profile(Profile {
+                    value_types: vec![column],
+                    ..Profile::default()
+                });
+                let mut batch = SampleBatch::new(profile, 1);
+                batch.push(&SampleRow {
+                    time: Some(5),
+                    track: Some(track),
+                    ..SampleRow::at(stack, &[3])
+                });
+                batch
+            })
+            .collect();
+        let mut collector = OverTimeCollector::new(Vec::new(), false);
+        collector.begin(Order::None, Clock::Unix);
+        let _ = collector.define(tables.take_definitions());
+        for batch in batches {
+            let _ = collector.samples(batch);
+        }
+        let mut over = Vec::new();
+        collector.finish(&mut over);
+        assert_eq!(over[0].threads, names);
+    };
+    (0..4).for_each(|_| of_run());
 }
