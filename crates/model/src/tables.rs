@@ -79,21 +79,6 @@ fn intern<T: Clone + Eq + Hash, I: Copy>(
     id
 }
 
-/// Interns a row that is copied as easily as looked up.
-fn intern_copied<T: Copy + Eq + Hash, I: Copy>(
-    table: &mut Interned<T>,
-    new: &mut Vec<(I, T)>,
-    id: fn(u32) -> I,
-    row: T,
-) -> I {
-    let (index, is_new) = table.insert_full(row);
-    let id = id(row_number(index));
-    if is_new {
-        new.push((id, row));
-    }
-    id
-}
-
 fn count(counter: &mut u32) -> u32 {
     let number = *counter;
     *counter = counter.saturating_add(1);
@@ -312,7 +297,7 @@ impl Tables {
             self.own_stacks, 0,
             "stacks are interned or numbered, not both"
         );
-        intern_copied(&mut self.stacks, &mut self.new.stacks, StackId::new, stack)
+        intern(&mut self.stacks, &mut self.new.stacks, StackId::new, stack)
     }
 
     /// Adds a stack that the reader knows to be new: readers that tell stacks apart by less than a
