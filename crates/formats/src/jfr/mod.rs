@@ -34,6 +34,7 @@ mod header;
 mod lower;
 mod metadata;
 mod pool;
+mod raw_types;
 mod read;
 mod record;
 mod scan;
@@ -44,6 +45,7 @@ mod split;
 mod tests;
 mod value;
 mod walk;
+mod words;
 
 pub use event::{Event, Value, Visit};
 pub use header::{HEADER, Header, MAGIC};

@@ -6,9 +6,10 @@ use traceloom_model::{Limit, Limits};
 use super::header::{HEADER, Header};
 use super::metadata::MetadataEvent;
 use super::pool::Checkpoint;
-use super::scan::{AlikeHeads, Bad, Scan, head_at};
+use super::scan::{Bad, Scan};
 use super::schema::TypeSchemas;
 use super::value::{DecodedValue, DecodingRules, SkippedValues};
+use super::words::{AlikeHeads, head_at};
 
 /// Type id of the metadata event.
 pub(super) const METADATA: u64 = 0;
@@ -237,7 +238,6 @@ pub(super) struct EventWalk<'a, 's> {
     at: usize,
     work: usize,
     limits: Limits,
-    steps_over_constants: bool,
     /// Where checkpoints begin that are taken by their size alone, in order.
     known_checkpoints: Vec<usize>,
     /// Types whose events are taken by their size alone.
@@ -264,7 +264,6 @@ impl<'a, 's> EventWalk<'a, 's> {
             at: HEADER,
             work: PATIENCE * chunk.len(),
             limits: *limits,
-            steps_over_constants: false,
             known_checkpoints: Vec::new(),
             stepped_over: Vec::new(),
         }
@@ -273,11 +272,6 @@ impl<'a, 's> EventWalk<'a, 's> {
     /// Takes events of types that are marked by their size alone, from here on; the sizes of the chunk's events must fit.
     pub(super) fn step_over(&mut self, types: Vec<bool>) {
         self.stepped_over = types;
-    }
-
-    /// Takes checkpoints by their size alone from here on; the sizes of the chunk's events must fit.
-    pub(super) fn step_over_constants(&mut self) {
-        self.steps_over_constants = true;
     }
 
     /// Takes checkpoints by their size alone, from here on, which begin at these places, in order, and of which all is known.
@@ -414,7 +408,9 @@ impl<'a, 's> EventWalk<'a, 's> {
                 Err(bad) if bounded => ChunkStretch::Bad(head, bad),
                 _ => return self.lost(self.at + 1),
             },
-            CHECKPOINT if bounded && self.is_stepped_over(&head) => ChunkStretch::Metadata(head),
+            CHECKPOINT if bounded && self.known_checkpoints.binary_search(&head.at).is_ok() => {
+                ChunkStretch::Metadata(head)
+            }
             CHECKPOINT if bounded || self.is_checkpoint(&mut self.body(&head)) => {
                 match Checkpoint::read(&self.rules, &mut scan, &mut self.work) {
                     Ok(checkpoint) => ChunkStretch::Checkpoint(head, Box::new(checkpoint)),
@@ -463,11 +459,6 @@ impl<'a, 's> EventWalk<'a, 's> {
             self.work = self.work.checked_sub(spent)?;
         }
         None
-    }
-
-    /// Returns true if a checkpoint is taken by its size alone.
-    fn is_stepped_over(&self, head: &EventHead) -> bool {
-        self.steps_over_constants || self.known_checkpoints.binary_search(&head.at).is_ok()
     }
 
     fn is_checkpoint(&self, scan: &mut Scan<'_>) -> bool {

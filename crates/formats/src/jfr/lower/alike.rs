@@ -1,9 +1,9 @@
 //! Samples of a chunk that are alike, differing in time and amount alone: added up, not taken apart.
 
 use super::super::header::ChunkClock;
-use super::super::scan::squeeze;
 use super::super::schema::FieldSchema;
 use super::super::walk::EventHead;
+use super::super::words::squeeze;
 use super::amounts::AmountFields;
 use super::kinds::KindTable;
 use super::plan::Plan;

@@ -3,9 +3,10 @@
 use traceloom_model::bounds::in_memory;
 use traceloom_model::{Frame, FrameId, FrameKind, Tables};
 
-use super::super::scan::{Scan, short_integers};
+use super::super::scan::Scan;
 use super::super::schema::{FieldEncoding, FieldSchema, TypeSchemas};
 use super::super::value::DecodedValue;
+use super::super::words::short_integers;
 use super::constants::Constants;
 use super::kinds::KindTable;
 

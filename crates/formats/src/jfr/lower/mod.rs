@@ -403,15 +403,10 @@ impl<'s> Lowering<'s> {
             limits: &limits,
             texts: None,
         };
-        if outline.reached == bytes.len() {
-            if self.amounts_only {
-                walk.step_over_constants();
-            }
-            if !self.wants_events {
-                let is_sample = |name| Rule::of(name).is_some_and(|rule| self.context.admits(rule));
-                let types = schema.types.iter();
-                walk.step_over(types.map(|found| !is_sample(&found.name)).collect());
-            }
+        if outline.reached == bytes.len() && !self.wants_events {
+            let is_sample = |name| Rule::of(name).is_some_and(|rule| self.context.admits(rule));
+            let types = schema.types.iter();
+            walk.step_over(types.map(|found| !is_sample(&found.name)).collect());
         }
         self.events(walk, &place, end, &mut constants)?;
         if constants.dangling > 0 {

@@ -1,9 +1,9 @@
 //! Samples that are only added up: of their events no more is read than tells them apart.
 
-use super::super::scan::{after_varints, ends_in, groups_at, groups_of, squeeze};
 use super::super::schema::{FieldEncoding, FieldSchema};
 use super::super::value::DecodedValue;
 use super::super::walk::EventHead;
+use super::super::words::{after_varints, ends_in, groups_at, groups_of, squeeze};
 use super::amounts::AmountFields;
 use super::plan::{FieldRole, Plan};
 use super::profiles::Rule;
