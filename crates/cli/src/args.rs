@@ -128,9 +128,8 @@ impl Common {
     pub(crate) fn lower_options(&self) -> anyhow::Result<LowerOptions> {
         Ok(LowerOptions {
             limits: self.limits()?,
-            only: None,
             as_recorded: self.as_recorded,
-            whole: None,
+            ..LowerOptions::default()
         })
     }
 

@@ -80,7 +80,8 @@ pub use codec::{
     Format, LeftOut, Lower, LowerOptions, Member, Members, NativeConvert, Opaque, OpenReader,
     Output, Part, Piece, Pieces, Probe, Pull, Raise, RaiseOptions, Reader, Record, RecordSink,
     RecordingSummary, Records, RowTarget, Scout, Scouted, Set, SlicePull, SliceSource, Source,
-    Split, Step, Summarise, Target, Whole, damage, drive, info, read_chunked, read_slice, warn,
+    Split, Step, Summarise, Surveyed, Target, Whole, damage, drive, info, read_chunked, read_slice,
+    warn,
 };
 pub use detect::{Detected, Like, Near, PROBED, Unknown, detect, detect_bytes};
 pub use registry::{

@@ -145,6 +145,7 @@ fn lower_pieces(
     let threads = threads.min(pieces.ranges.len());
     let options = &LowerOptions {
         whole: Some(pieces.whole),
+        surveyed: pieces.surveyed.clone(),
         ..options.clone()
     };
     let asks = sink.asks();

@@ -8,7 +8,9 @@ use traceloom_model::{
     Asks, Capabilities, Clock, Definitions, Flow, Limits, Note, ProfileId, Sink, Timestamp,
 };
 
-use crate::{Confidence, Error, Fork, Output, Part, Probe, Pull, Scouted, Source, Target};
+use crate::{
+    Confidence, Error, Fork, Output, Part, Probe, Pull, Scouted, Source, Surveyed, Target,
+};
 
 /// One format: a row of [`crate::FORMATS`].
 pub struct Format {
@@ -110,7 +112,7 @@ pub type Lower = fn(&dyn Source, &LowerOptions, &mut dyn Sink) -> Result<(), Err
 /// Cuts a part of a source into pieces; none for a part that has to be lowered as a whole.
 ///
 /// The pieces tile the part. Lowering them one after the other, each as a [`crate::Piece`] with
-/// [`LowerOptions::whole`], into a [`traceloom_model::Join`] gives what lowering the part gives.
+/// [`LowerOptions::whole`] and [`LowerOptions::surveyed`], into a [`traceloom_model::Join`] gives what lowering the part gives.
 pub type Split = fn(&dyn Source, part: usize, &Limits) -> Result<Option<Pieces>, Error>;
 
 /// Sums a recording up in one pass over windows of it; none where anything in it is out of order, which reading it
@@ -154,6 +156,8 @@ pub struct Pieces {
     pub ranges: Vec<Range<u64>>,
     /// What each of them has to know of the others.
     pub whole: Whole,
+    /// What was found out about them on the way.
+    pub surveyed: Option<Surveyed>,
 }
 
 /// What is known of a recording before any of it is lowered.
@@ -215,6 +219,8 @@ pub struct LowerOptions {
     pub as_recorded: bool,
     /// The source is a piece of a larger recording, of which this is known.
     pub whole: Option<Whole>,
+    /// What [`Pieces::surveyed`] says of the recording that the source is a [`crate::Piece`] of.
+    pub surveyed: Option<Surveyed>,
 }
 
 /// What a raising is asked for besides its output.

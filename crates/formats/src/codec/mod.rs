@@ -16,6 +16,7 @@ mod probe;
 pub mod protocol;
 mod record;
 mod source;
+mod surveyed;
 pub(crate) mod translated;
 pub(crate) mod two_pass;
 mod whole_input;
@@ -42,5 +43,6 @@ pub use record::{
 };
 pub(crate) use source::each_window;
 pub use source::{Part, Piece, Pull, SlicePull, SliceSource, Source, drive};
+pub use surveyed::Surveyed;
 pub(crate) use whole_input::{WholeInput, whole};
 pub(crate) use whole_recording::WholeRecording;

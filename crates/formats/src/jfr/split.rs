@@ -73,10 +73,17 @@ pub(super) fn split(
             let Some(mut whole) = extent.whole().filter(|_| !more) else {
                 return Ok(None);
             };
+            let mut surveyed = None;
             if ranges.len() > 1 {
-                whole.choice = choose(source, part..part + 1, limits, &mut known)?.code();
+                let (choice, chunks) = choose(source, part..part + 1, limits, &mut known)?;
+                whole.choice = choice.code();
+                surveyed = Some(chunks.say());
             }
-            return Ok(Some(Pieces { ranges, whole }));
+            return Ok(Some(Pieces {
+                ranges,
+                whole,
+                surveyed,
+            }));
         }
         if !clean {
             return Ok(None);

@@ -6,7 +6,7 @@
 use super::event::Value;
 use super::scan::{Bad, Scan, Str, put_integer};
 use super::schema::{FieldEncoding, FieldSchema, NumberMeaning, SkippedFields, TypeSchemas};
-use traceloom_model::Limit;
+use traceloom_model::{Limit, Limits};
 
 /// Structures and arrays inside one another, at most.
 pub(super) const DEPTH: u32 = 64;
@@ -107,7 +107,15 @@ pub(super) struct DecodingRules<'s> {
     pub(super) most: u64,
 }
 
-impl DecodingRules<'_> {
+impl<'s> DecodingRules<'s> {
+    pub(super) fn new(schema: &'s TypeSchemas, limits: &Limits) -> Self {
+        Self {
+            schema,
+            longest: limits.size(Limit::String),
+            most: limits.of(Limit::Values),
+        }
+    }
+
     /// Steps over the fields of type `index`, keeping nothing.
     #[inline]
     pub(super) fn skip(&self, scan: &mut Scan<'_>, index: usize) -> Result<(), Bad> {

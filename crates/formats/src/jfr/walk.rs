@@ -1,7 +1,7 @@
 //! Walking over a chunk's events, and finding the next one behind damage.
 
+use traceloom_model::Limits;
 use traceloom_model::bounds::subslice;
-use traceloom_model::{Limit, Limits};
 
 use super::header::{HEADER, Header};
 use super::metadata::MetadataEvent;
@@ -242,6 +242,8 @@ pub(super) struct EventWalk<'a, 's> {
     known_checkpoints: Vec<usize>,
     /// Types whose events are taken by their size alone.
     stepped_over: Vec<bool>,
+    /// The chunk is a window of one in which sizes lead from event to event, and the checkpoints of which are sound.
+    is_window: bool,
 }
 
 impl<'a, 's> EventWalk<'a, 's> {
@@ -256,17 +258,34 @@ impl<'a, 's> EventWalk<'a, 's> {
             chunk,
             compressed: header.compressed(),
             schema,
-            rules: DecodingRules {
-                schema: schema.unwrap_or(nothing),
-                longest: limits.size(Limit::String),
-                most: limits.of(Limit::Values),
-            },
+            rules: DecodingRules::new(schema.unwrap_or(nothing), limits),
             at: HEADER,
             work: PATIENCE * chunk.len(),
             limits: *limits,
             known_checkpoints: Vec::new(),
             stepped_over: Vec::new(),
+            is_window: false,
         }
+    }
+
+    /// Walks over the whole events of a window that begins with one, of a chunk in which sizes lead from event to event, types
+    /// are known and checkpoints are sound.
+    pub(super) fn of_window(
+        window: &'a [u8],
+        header: &Header,
+        schema: &'s TypeSchemas,
+        limits: &Limits,
+    ) -> Self {
+        Self {
+            at: 0,
+            is_window: true,
+            ..Self::new(window, header, Some(schema), schema, limits)
+        }
+    }
+
+    /// Returns where the next event begins.
+    pub(super) fn at(&self) -> usize {
+        self.at
     }
 
     /// Takes events of types that are marked by their size alone, from here on; the sizes of the chunk's events must fit.
@@ -277,10 +296,6 @@ impl<'a, 's> EventWalk<'a, 's> {
     /// Takes checkpoints by their size alone, from here on, which begin at these places, in order, and of which all is known.
     pub(super) fn step_over_checkpoints(&mut self, known: Vec<usize>) {
         self.known_checkpoints = known;
-    }
-
-    pub(super) fn compressed(&self) -> bool {
-        self.compressed
     }
 
     pub(super) fn rules(&self) -> DecodingRules<'s> {
@@ -308,7 +323,7 @@ impl<'a, 's> EventWalk<'a, 's> {
     /// Returns true if an event may end at `at`.
     #[inline]
     fn is_border(&self, at: usize) -> bool {
-        at == self.chunk.len() || self.fits(at).is_some()
+        self.is_window || at == self.chunk.len() || self.fits(at).is_some()
     }
 
     /// Goes on over events that are taken by their size, and over those that `take` says true to: it gets the chunk, and an
@@ -333,7 +348,8 @@ impl<'a, 's> EventWalk<'a, 's> {
             return None;
         }
         let Some(head) = head(self.chunk, self.at, self.compressed) else {
-            return Some(self.lost(self.at + 1));
+            // The next window has all of it.
+            return (!self.is_window).then(|| self.lost(self.at + 1));
         };
         let Some(type_index) = self.event_type(head.type_id) else {
             return Some(self.no_event(head));
@@ -408,7 +424,7 @@ impl<'a, 's> EventWalk<'a, 's> {
                 Err(bad) if bounded => ChunkStretch::Bad(head, bad),
                 _ => return self.lost(self.at + 1),
             },
-            CHECKPOINT if bounded && self.known_checkpoints.binary_search(&head.at).is_ok() => {
+            CHECKPOINT if bounded && self.is_known_checkpoint(head.at) => {
                 ChunkStretch::Metadata(head)
             }
             CHECKPOINT if bounded || self.is_checkpoint(&mut self.body(&head)) => {
@@ -459,6 +475,10 @@ impl<'a, 's> EventWalk<'a, 's> {
             self.work = self.work.checked_sub(spent)?;
         }
         None
+    }
+
+    fn is_known_checkpoint(&self, at: usize) -> bool {
+        self.is_window || self.known_checkpoints.binary_search(&at).is_ok()
     }
 
     fn is_checkpoint(&self, scan: &mut Scan<'_>) -> bool {

@@ -1,13 +1,10 @@
 //! Totals of one chunk, from windows of it.
 
-use std::ops::Range;
+use traceloom_model::Limits;
+use traceloom_model::bounds::subslice;
 
-use traceloom_model::bounds::{in_memory, subslice};
-use traceloom_model::{Limit, Limits};
-
-use super::super::header::{ChunkClock, HEADER, Header};
+use super::super::header::{ChunkClock, Header};
 use super::super::metadata::MetadataEvent;
-use super::super::pool::{Checkpoint, Pools};
 use super::super::record::is_ticks;
 use super::super::scan::Scan;
 use super::super::schema::{FieldEncoding, FieldSchema, TypeSchemas};
@@ -15,15 +12,14 @@ use super::super::value::{DecodedValue, DecodingRules, SkippedValues};
 use super::super::walk::{CHECKPOINT, EventHead, METADATA, head};
 use super::amounts::{AmountFields, SampleAmount};
 use super::context::ChunkLookahead;
+use super::kept::KeptBytes;
 use super::plan::is_of_stacks;
 use super::profiles::{Rule, Subject};
+use super::sound::each_window_of;
 use crate::{Error, Pull};
 
 /// The most groups of samples of one type: states of threads are few.
 const GROUPS: usize = 64;
-
-/// The fewest bytes that hold any size and type.
-const HEAD: usize = 18;
 
 /// What all samples of a group have in common.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -162,26 +158,16 @@ impl TypeSum {
     }
 }
 
-/// What is kept of a chunk: events that say something about others, and the constants that they and states refer to.
-#[derive(Default)]
-pub(super) struct KeptBytes {
-    pub(super) bytes: Vec<u8>,
-    /// Events by their types, and where their fields are.
-    pub(super) events: Vec<(usize, Range<usize>)>,
-    pub(super) pools: Pools,
-}
-
 /// A chunk on the way through its windows.
 pub(super) struct ChunkSummary<'s> {
     pub(super) header: &'s Header,
     pub(super) rules: DecodingRules<'s>,
     limits: Limits,
     clock: ChunkClock,
-    /// Offset of the chunk in the part.
-    offset: u64,
     pub(super) types: Vec<TypeSum>,
     /// Whether constants of a type are kept.
     wanted: Vec<bool>,
+    /// Events that say something about others, and the constants that they and states refer to.
     pub(super) kept: KeptBytes,
     pub(super) n_metadata: u64,
     pub(super) n_checkpoints: u64,
@@ -190,26 +176,16 @@ pub(super) struct ChunkSummary<'s> {
 }
 
 impl<'s> ChunkSummary<'s> {
-    pub(super) fn new(
-        header: &'s Header,
-        schema: &'s TypeSchemas,
-        limits: &Limits,
-        offset: u64,
-    ) -> Self {
+    pub(super) fn new(header: &'s Header, schema: &'s TypeSchemas, limits: &Limits) -> Self {
         let types = schema.types.iter();
         let types: Vec<TypeSum> = types
             .map(|found| TypeSum::new(&found.name, &found.fields))
             .collect();
         Self {
             header,
-            rules: DecodingRules {
-                schema,
-                longest: limits.size(Limit::String),
-                most: limits.of(Limit::Values),
-            },
+            rules: DecodingRules::new(schema, limits),
             limits: *limits,
             clock: header.clock(),
-            offset,
             wanted: referred_to(schema, &types),
             types,
             kept: KeptBytes::default(),
@@ -222,32 +198,12 @@ impl<'s> ChunkSummary<'s> {
     /// Reads the chunk to its end, the pull being at its header; returns what of the last window is its. None when
     /// anything is out of order.
     pub(super) fn read(&mut self, pull: &mut dyn Pull) -> Result<Option<usize>, Error> {
-        let size = in_memory(self.header.chunk_size);
-        let (mut done, mut consumed, mut need) = (HEADER, HEADER, HEAD);
-        loop {
-            let window = pull.pull(consumed, need)?;
-            let left = size - done;
-            let bytes = window.bytes.get(..left).unwrap_or(window.bytes);
-            let Some(taken) = self.events(bytes, done) else {
-                return Ok(None);
-            };
-            if bytes.len() == left {
-                return Ok((taken == left).then_some(taken));
-            }
-            let rest = subslice(bytes, taken..);
-            let mut scan = Scan::new(rest, self.header.compressed());
-            let wanted = scan.integer(4).map_or(0, |(size, _)| size);
-            let wanted = in_memory(wanted);
-            if window.eof || (wanted <= rest.len() && rest.len() >= HEAD) {
-                return Ok(None);
-            }
-            (done, consumed) = (done + taken, taken);
-            need = wanted.min(size - done).max(rest.len() + 1);
-        }
+        let header = self.header;
+        each_window_of(pull, header, |bytes, offset| self.events(bytes, offset))
     }
 
-    /// Takes the whole events of a window that begins at `done` of the chunk; returns their length.
-    fn events(&mut self, bytes: &[u8], done: usize) -> Option<usize> {
+    /// Takes the whole events of a window that begins at `offset` of the part; returns their length.
+    fn events(&mut self, bytes: &[u8], offset: u64) -> Option<usize> {
         let mut cells = Vec::new();
         let mut at = 0;
         while let Some(head) = head(bytes, at, self.header.compressed()) {
@@ -263,8 +219,7 @@ impl<'s> ChunkSummary<'s> {
                 }
                 CHECKPOINT => self.checkpoint(scan)?,
                 _ => {
-                    let offset = self.offset + (done + at) as u64;
-                    self.event(&head, scan, offset, &mut cells)?;
+                    self.event(&head, scan, offset + at as u64, &mut cells)?;
                 }
             }
             at = head.end;
@@ -274,16 +229,9 @@ impl<'s> ChunkSummary<'s> {
 
     fn checkpoint(&mut self, body: Scan<'_>) -> Option<()> {
         self.n_checkpoints += 1;
-        let rules = self.rules;
-        let checkpoint = Checkpoint::read(&rules, &mut body.clone(), &mut 0).ok()?;
-        if checkpoint.damage().next().is_some() {
-            return None;
-        }
-        let most = self.limits.of(Limit::Table);
         let wanted = |index| self.wanted.get(index) == Some(&true);
-        let KeptBytes { bytes, pools, .. } = &mut self.kept;
-        let fit = pools.keep(&rules, body, &checkpoint, most, &wanted, bytes);
-        fit.then_some(())
+        self.kept
+            .checkpoint(&self.rules, body, &self.limits, &wanted)
     }
 
     #[inline]
@@ -311,10 +259,7 @@ impl<'s> ChunkSummary<'s> {
             self.ticks = Some((first.min(start), last.max(end)));
         }
         if of.early {
-            let KeptBytes { bytes, events, .. } = &mut self.kept;
-            let from = bytes.len();
-            bytes.extend_from_slice(body.rest());
-            events.push((index, from..bytes.len()));
+            self.kept.event(index, body);
         }
         if let Some((rule, amounts)) = &of.sampled {
             let clock = self.clock;

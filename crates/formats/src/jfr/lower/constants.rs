@@ -129,11 +129,11 @@ impl<'c> Constants<'c> {
     }
 
     /// Returns a string of the model.
-    pub(super) fn string(&mut self, string: Str<'c>, tables: &mut Tables) -> Option<StringId> {
-        if let (Str::Pool(key), Some(index)) = (string, self.schema().string) {
-            return self.text(index, key, tables);
+    pub(super) fn string(&mut self, string: Str<'_>, tables: &mut Tables) -> Option<StringId> {
+        match (string, self.schema().string) {
+            (Str::Pool(key), Some(index)) => self.text(index, key, tables),
+            _ => string.text().map(|text| tables.bytes(&text)),
         }
-        self.bytes(string).map(|text| tables.bytes(&text))
     }
 
     /// Returns what a constant is called: the text of symbols and of types with one string, the name of
@@ -199,7 +199,7 @@ impl<'c> Constants<'c> {
     pub(super) fn cell_text(
         &mut self,
         field: &FieldSchema,
-        cell: DecodedValue<'c>,
+        cell: DecodedValue<'_>,
         tables: &mut Tables,
     ) -> Option<StringId> {
         match (cell, field.kind) {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use traceloom_model::{Attribute, AttributeKey, Resource, StringId, Tables, Value};
 
+use super::super::scan::Scan;
 use super::super::schema::FieldSchema;
 use super::super::value::DecodedValue;
 use super::constants::Constants;
@@ -44,8 +45,28 @@ pub(super) struct ChunkLookahead {
 }
 
 impl ChunkLookahead {
-    /// Forgets what only holds for one chunk.
-    pub(super) fn next_chunk(&mut self) {
+    /// Forgets what only holds for one chunk, and looks at the events of the next one that say how to take the others: the index of
+    /// the type of each, and its fields.
+    pub(super) fn next_chunk<'c>(
+        &mut self,
+        events: impl Iterator<Item = (usize, Scan<'c>)>,
+        constants: &mut Constants<'_>,
+        tables: &mut Tables,
+    ) {
+        self.forget_chunk();
+        let rules = constants.rules;
+        let mut cells = Vec::new();
+        for (index, mut fields) in events {
+            let Some(found) = rules.schema.get(index) else {
+                continue;
+            };
+            if rules.cells(&mut fields, index, &mut cells).is_ok() {
+                self.take(&found.name, &found.fields, &cells, constants, tables);
+            }
+        }
+    }
+
+    fn forget_chunk(&mut self) {
         self.settings.clear();
         self.cpu = 0;
         self.native = 0;
@@ -69,12 +90,12 @@ impl ChunkLookahead {
     }
 
     /// Takes an event of a type that [`ChunkLookahead::reads`].
-    pub(super) fn take<'c>(
+    fn take(
         &mut self,
         type_name: &str,
         fields: &[FieldSchema],
-        cells: &[DecodedValue<'c>],
-        constants: &mut Constants<'c>,
+        cells: &[DecodedValue<'_>],
+        constants: &mut Constants<'_>,
         tables: &mut Tables,
     ) {
         let mut values = HashMap::new();

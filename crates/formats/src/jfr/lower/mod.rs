@@ -7,13 +7,18 @@ mod chunk_summary;
 mod constants;
 mod context;
 mod frames;
+mod kept;
 mod kinds;
 mod memo;
 mod met;
+#[cfg(test)]
+mod narrow;
+mod places;
 mod plan;
 mod profiles;
 mod quick;
 mod references;
+mod rows;
 mod sampling;
 mod sound;
 mod stacks;
@@ -21,6 +26,7 @@ mod summary;
 mod survey;
 mod texts;
 mod values;
+mod windows;
 
 use profiles::AllocSource;
 pub(super) use summary::summarise;
@@ -32,8 +38,8 @@ use std::ops::ControlFlow;
 
 use foldhash::fast::RandomState;
 use traceloom_model::{
-    Attribute, Clock, CounterBatch, EventBatch, EventRow, Flow, Limits, Note, ObjectId, Order,
-    ResourceId, Series, Sink, StackId, StringId, Tables, TrackId, Value,
+    Clock, CounterBatch, EventBatch, EventRow, Flow, Limits, Note, Order, ResourceId, Sink,
+    StringId, Tables,
 };
 
 use self::alike::AlikeSamples;
@@ -41,14 +47,18 @@ use self::chunk_pools::{ChunkPools, Types};
 use self::constants::{Constants, Into, ThreadRegistry};
 use self::context::ChunkLookahead;
 use self::met::{MetSamples, RecordingChoice};
-use self::plan::{CounterField, EventTypes, FieldRole, Plan, Plans};
+use self::places::SurveyedChunks;
+use self::plan::{EventTypes, Plan, Plans};
 use self::profiles::{Profiles, ROWS, Rule};
 use self::references::MetReferences;
+use self::rows::EventRowParts;
+use self::sound::WHOLE;
 use super::frame::{ChunkCutter, ExtentSource, PieceSink, unsupported, unsupported_version};
 use super::header::{Header, RecordingExtent};
 use super::read::{note_of, settle_schema};
 use super::record::ChunkContext;
-use super::schema::{FieldSchema, TypeSchemas};
+use super::scan::Scan;
+use super::schema::TypeSchemas;
 use super::value::DecodedValue;
 use super::walk::{ChunkStretch, EventWalk, Outline, head};
 use crate::codec::each_window;
@@ -63,10 +73,21 @@ pub(super) fn lower(
     options: &LowerOptions,
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
+    lower_windows(source, options, sink, WHOLE)
+}
+
+/// Lowers every part of `source`, in windows what is larger than `whole` bytes.
+fn lower_windows(
+    source: &dyn Source,
+    options: &LowerOptions,
+    sink: &mut dyn Sink,
+    whole: u64,
+) -> Result<(), Error> {
     sink.begin(Order::None, Clock::Unix);
     let mut lowering = Lowering::new(options.limits, sink);
     lowering.whole = options.whole;
     lowering.profiles.time = options.whole.map(|whole| whole.time);
+    let mut surveyed = SurveyedChunks::of(options.surveyed.as_ref()).unwrap_or_default();
     lowering.choice = match options
         .whole
         .and_then(|whole| RecordingChoice::of_code(whole.choice))
@@ -74,17 +95,18 @@ pub(super) fn lower(
         Some(chosen) => Some(chosen),
         None if survey::is_one_chunk(source)? => None,
         None => {
-            let parts = 0..source.parts().len();
-            Some(choose(
-                source,
-                parts,
-                &options.limits,
-                &mut lowering.schema,
-            )?)
+            let (parts, known) = (0..source.parts().len(), &mut lowering.schema);
+            let (choice, chunks) = choose(source, parts, &options.limits, known)?;
+            surveyed = chunks;
+            Some(choice)
         }
     };
     for part in 0..source.parts().len() {
         let mut pull = source.open(part, 0)?;
+        let flow = lowering.windows(source, part, pull.as_mut(), &surveyed, whole)?;
+        if flow.is_break() {
+            return Ok(());
+        }
         let mut frames = ChunkCutter::default();
         let mut first = true;
         let mut refused = None;
@@ -139,21 +161,6 @@ struct Lowering<'s> {
     n_samples: u64,
     /// Whether threads of a state are on a processor, where the state says so.
     on_cpu: HashMap<StringId, Option<bool>, RandomState>,
-}
-
-/// What one event says, taken apart.
-#[derive(Default)]
-struct EventRowParts {
-    time: i64,
-    length: Option<i64>,
-    track: Option<TrackId>,
-    owner: Option<TrackId>,
-    stack: Option<StackId>,
-    object: Option<ObjectId>,
-    /// The text of the field with the thread's state.
-    state: Option<StringId>,
-    attributes: Vec<Attribute>,
-    labels: Vec<Attribute>,
 }
 
 impl<'s> Lowering<'s> {
@@ -216,32 +223,11 @@ impl<'s> Lowering<'s> {
     /// Looks at the events that say how to take the others.
     fn look_ahead<'c>(
         &mut self,
-        walk: &EventWalk<'c, 'c>,
-        chunk: &'c [u8],
-        outline: &Outline,
+        events: impl Iterator<Item = (usize, Scan<'c>)>,
         alloc: AllocSource,
-        constants: &mut Constants<'c>,
+        constants: &mut Constants<'_>,
     ) {
-        self.context.next_chunk();
-        let schema = constants.rules.schema;
-        let mut cells = Vec::new();
-        for &at in &outline.early {
-            let Some(head) = head(chunk, at, walk.compressed()) else {
-                continue;
-            };
-            let Some(index) = schema.index(head.type_id) else {
-                continue;
-            };
-            let Some(found) = schema.get(index) else {
-                continue;
-            };
-            let mut scan = walk.body(&head);
-            if constants.rules.cells(&mut scan, index, &mut cells).is_ok() {
-                let tables = &mut self.tables;
-                self.context
-                    .take(&found.name, &found.fields, &cells, constants, tables);
-            }
-        }
+        self.context.next_chunk(events, constants, &mut self.tables);
         self.context.settle(alloc, &mut self.tables);
         if self.resource.is_none()
             && let Some(resource) = self.context.process()
@@ -250,89 +236,9 @@ impl<'s> Lowering<'s> {
         }
     }
 
-    /// Takes an event apart by its plan.
-    #[inline]
-    fn row<'c>(
-        &mut self,
-        plan: &Plan,
-        fields: &[FieldSchema],
-        cells: &[DecodedValue<'c>],
-        constants: &mut Constants<'c>,
-        row: &mut EventRowParts,
-    ) {
-        let with_attributes = self.is_event(plan);
-        row.length = None;
-        row.track = None;
-        row.owner = None;
-        row.stack = None;
-        row.object = None;
-        row.state = None;
-        row.attributes.clear();
-        row.labels.clear();
-        let fields = plan.roles.iter().zip(fields).zip(cells);
-        for (at, ((role, field), cell)) in fields.enumerate() {
-            match (role, cell) {
-                (FieldRole::Start, &DecodedValue::Int(ticks)) => {
-                    row.time = constants
-                        .nanoseconds(start_meaning(field), ticks)
-                        .unwrap_or(0);
-                }
-                (&FieldRole::Duration(meaning), &DecodedValue::Int(length)) => {
-                    row.length = constants.nanoseconds(meaning, length).map(|ns| ns.max(0));
-                }
-                (&FieldRole::Thread(index), &DecodedValue::Ref(key)) => {
-                    row.track = constants.thread(index, key, &mut self.into());
-                }
-                (&FieldRole::Owner(index, name), &DecodedValue::Ref(key)) => {
-                    row.owner = constants.thread(index, key, &mut self.into());
-                    let value = constants.value(field, cell, &mut self.tables);
-                    row.attributes.push(Attribute::new(name, value));
-                }
-                (&FieldRole::Stack(index), &DecodedValue::Ref(key)) => {
-                    row.stack = constants.stack(index, key, &mut self.tables);
-                }
-                (
-                    &FieldRole::Attribute {
-                        key,
-                        label,
-                        counter,
-                    },
-                    cell,
-                ) => {
-                    let value = constants.value(field, cell, &mut self.tables);
-                    if let Some(counter) = counter.filter(|_| !self.notes_only) {
-                        self.count(plan, counter, row, &value);
-                    }
-                    if let (Value::U64(address @ 1..), "address") = (&value, field.name.as_str()) {
-                        row.object = Some(ObjectId(*address));
-                    }
-                    if plan.amounts.state == Some(at)
-                        && let Value::Text(state) = value
-                    {
-                        row.state = Some(state);
-                    }
-                    let label = label.filter(|_| says_something(&value));
-                    match label {
-                        Some(label) if with_attributes => {
-                            row.labels.push(Attribute::new(label, value.clone()));
-                            row.attributes.push(Attribute::new(key, value));
-                        }
-                        Some(label) => row.labels.push(Attribute::new(label, value)),
-                        None if with_attributes => {
-                            row.attributes.push(Attribute::new(key, value));
-                        }
-                        None => {}
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Returns true if what the plan is for is wanted as an event, whether it is a sample or not.
-    fn is_event(&self, plan: &Plan) -> bool {
-        let is_more = plan.rule.is_none_or(|rule| !rule.is_whole());
-        self.wants_events && (self.sampled_events || is_more)
+    fn begin_chunk(&mut self, header: &Header) {
+        self.extent.add(header);
+        self.profiles.time.get_or_insert(header.start_time_ns);
     }
 
     fn into(&mut self) -> Into<'_> {
@@ -343,31 +249,7 @@ impl<'s> Lowering<'s> {
         }
     }
 
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "counters of the model are floats"
-    )]
-    fn count(&mut self, plan: &Plan, counter: CounterField, row: &EventRowParts, value: &Value) {
-        let number = match *value {
-            Value::I64(number) => number as f64,
-            Value::U64(number) => number as f64,
-            Value::F64(number) => number,
-            _ => return,
-        };
-        let series = match counter {
-            CounterField::Process(series) => series,
-            CounterField::Thread(at) => match plan.series.get(at) {
-                Some(&(name, unit)) => self.tables.series(Series {
-                    name,
-                    unit,
-                    track: row.track,
-                }),
-                None => return,
-            },
-        };
-        self.counters.push(series, row.time, number);
-    }
-
+    /// Lowers the events of a chunk that is in memory.
     fn chunk_events<'c>(
         &mut self,
         bytes: &'c [u8],
@@ -383,7 +265,8 @@ impl<'s> Lowering<'s> {
         let alloc = self.allocations(&seen, offset)?;
         survey::add_met(&mut self.met, schema, &met);
         let mut walk = EventWalk::new(bytes, header, types.known, schema, &limits);
-        let wanted = |index| !self.amounts_only || !plan::is_of_stacks(schema.last_word(index));
+        let amounts_only = self.amounts_only;
+        let wanted = |index| wants_constants(schema, index, amounts_only);
         let chunk_pools = ChunkPools::of(bytes, header, &outline, types, &limits, &wanted);
         if chunk_pools.full {
             let text = "the constant pools have more entries than the limit `table` allows";
@@ -394,7 +277,11 @@ impl<'s> Lowering<'s> {
         let clock = header.clock();
         walk.step_over_checkpoints(chunk_pools.sound);
         let mut constants = Constants::new(rules, clock, bytes, compressed, chunk_pools.pools);
-        self.look_ahead(&walk, bytes, &outline, alloc, &mut constants);
+        let early = outline.early.iter().filter_map(|&at| {
+            let head = head(bytes, at, compressed)?;
+            Some((schema.index(head.type_id)?, walk.body(&head)))
+        });
+        self.look_ahead(early, alloc, &mut constants);
         let place = ChunkContext {
             chunk: bytes,
             offset,
@@ -403,12 +290,32 @@ impl<'s> Lowering<'s> {
             limits: &limits,
             texts: None,
         };
-        if outline.reached == bytes.len() && !self.wants_events {
-            let is_sample = |name| Rule::of(name).is_some_and(|rule| self.context.admits(rule));
-            let types = schema.types.iter();
-            walk.step_over(types.map(|found| !is_sample(&found.name)).collect());
+        if outline.reached == bytes.len() {
+            walk.step_over(self.stepped_over(schema));
         }
-        self.events(walk, &place, end, &mut constants)?;
+        let mut events = ChunkEvents::default();
+        self.events(&mut walk, &place, end, &mut events, &mut constants)?;
+        self.end_chunk(offset, events, &constants)
+    }
+
+    /// Returns the types, by their index, whose events say nothing that is wanted.
+    fn stepped_over(&self, schema: &TypeSchemas) -> Vec<bool> {
+        if self.wants_events {
+            return Vec::new();
+        }
+        let is_sample = |name| Rule::of(name).is_some_and(|rule| self.context.admits(rule));
+        let types = schema.types.iter();
+        types.map(|found| !is_sample(&found.name)).collect()
+    }
+
+    /// Hands on what is left of the chunk at `offset`.
+    fn end_chunk(
+        &mut self,
+        offset: u64,
+        mut events: ChunkEvents,
+        constants: &Constants<'_>,
+    ) -> Flow {
+        self.end_sums(&mut events.alike, constants)?;
         if constants.dangling > 0 {
             let count = constants.dangling;
             let text = format!("{count} constants that are referred to are in no pool");
@@ -438,20 +345,23 @@ impl<'s> Lowering<'s> {
         ControlFlow::Continue(alloc)
     }
 
-    /// Takes every event of a chunk: as a sample, as an event, or as both.
-    fn events<'c>(
+    /// Takes every event of a walk: as a sample, as an event, or as both.
+    fn events<'w>(
         &mut self,
-        mut walk: EventWalk<'c, 'c>,
+        walk: &mut EventWalk<'w, '_>,
         place: &ChunkContext<'_>,
         end: ExtentSource,
-        constants: &mut Constants<'c>,
+        events: &mut ChunkEvents,
+        constants: &mut Constants<'_>,
     ) -> Flow {
         let schema = constants.rules.schema;
-        let mut plans = Plans::default();
-        let mut cells = Vec::new();
-        let mut row = EventRowParts::default();
-        let mut alike = AlikeSamples::default();
-        let mut references = MetReferences::default();
+        let ChunkEvents {
+            plans,
+            row,
+            alike,
+            references,
+        } = events;
+        let mut cells: Vec<DecodedValue<'w>> = Vec::new();
         loop {
             if self.notes_only && place.header.compressed() {
                 walk.run(|chunk, head, type_index| references.has(chunk, head, type_index));
@@ -466,7 +376,7 @@ impl<'s> Lowering<'s> {
                 self.count_samples(n_alike);
             }
             let Some(stretch) = &walk.next(&mut cells) else {
-                return self.end_sums(&mut alike, constants);
+                return ControlFlow::Continue(());
             };
             if let Some(note) = note_of(stretch, place, end) {
                 self.sink.note(note)?;
@@ -492,7 +402,7 @@ impl<'s> Lowering<'s> {
                 }
             });
             row.time = place.header.start_time_ns;
-            self.row(plan, fields, &cells, constants, &mut row);
+            self.row(plan, fields, &cells, constants, row);
             if self.notes_only {
                 references.meet(place.chunk, &head, type_index, plan, fields);
                 continue;
@@ -500,7 +410,7 @@ impl<'s> Lowering<'s> {
             if let Some(rule) = plan.rule {
                 // The first of its kind, where samples are added up.
                 let is_first = alike.can_add(place.chunk, &head, type_index);
-                let kind = self.sample(rule, plan, &cells, is_first, constants, &mut row)?;
+                let kind = self.sample(rule, plan, &cells, is_first, constants, row)?;
                 if let Some(kind) = kind {
                     alike.meet(type_index, kind);
                 }
@@ -508,7 +418,7 @@ impl<'s> Lowering<'s> {
                     alike.learn(type_index, plan, fields);
                 }
                 if self.profiles.has_many_rows() {
-                    self.end_sums(&mut alike, constants)?;
+                    self.end_sums(alike, constants)?;
                 }
             }
             if self.is_event(plan) {
@@ -528,6 +438,20 @@ impl<'s> Lowering<'s> {
             }
         }
     }
+}
+
+/// What is known of the events of a chunk while they are lowered.
+#[derive(Default)]
+struct ChunkEvents {
+    plans: Plans,
+    row: EventRowParts,
+    alike: AlikeSamples,
+    references: MetReferences,
+}
+
+/// Returns true if constants of the type at `index` are looked up.
+fn wants_constants(schema: &TypeSchemas, index: usize, amounts_only: bool) -> bool {
+    !amounts_only || !plan::is_of_stacks(schema.last_word(index))
 }
 
 /// Looks over a chunk: where its events are, and which types are met, by their index.
@@ -553,8 +477,7 @@ fn outline(bytes: &[u8], header: &Header, schema: &TypeSchemas) -> (Outline, Vec
 
 impl PieceSink for Lowering<'_> {
     fn chunk(&mut self, bytes: &[u8], offset: u64, header: &Header, end: ExtentSource) -> Flow {
-        self.extent.add(header);
-        self.profiles.time.get_or_insert(header.start_time_ns);
+        self.begin_chunk(header);
         let mut known = self.schema.take();
         let limits = self.limits;
         settle_schema(&mut known, bytes, offset, header, &limits, &mut |note| {
@@ -577,16 +500,4 @@ impl PieceSink for Lowering<'_> {
     fn note(&mut self, note: Note) -> Flow {
         self.sink.note(note)
     }
-}
-
-fn start_meaning(field: &FieldSchema) -> super::schema::NumberMeaning {
-    match field.meaning {
-        super::schema::NumberMeaning::Plain => super::schema::NumberMeaning::TicksTime,
-        known => known,
-    }
-}
-
-/// Returns true if a label is worth keeping: null, 0 and empty texts stand for none.
-fn says_something(value: &Value) -> bool {
-    !matches!(value, Value::Null | Value::U64(0) | Value::I64(0))
 }

@@ -9,7 +9,8 @@ use super::amounts::{SampleAmount, is_on_cpu};
 use super::constants::Constants;
 use super::plan::Plan;
 use super::profiles::{Rule, Subject, setting};
-use super::{EventRowParts, Lowering, met};
+use super::rows::EventRowParts;
+use super::{Lowering, met};
 use crate::jfr::value::DecodedValue;
 
 impl Lowering<'_> {

@@ -4,13 +4,17 @@ use traceloom_model::bounds::{in_memory, subslice};
 use traceloom_model::{Limit, Limits};
 
 use super::super::header::{HEADER, Header, begins_chunk};
+use super::super::scan::Scan;
 use super::super::schema::TypeSchemas;
 use super::super::split::PartView;
-use super::super::walk::{after_alike, find_schema, head, named_metadata};
+use super::super::walk::{EventHead, after_alike, find_schema, head, named_metadata};
 use crate::{Error, Pull};
 
 /// A chunk up to this size is looked at as a whole; of a larger one the metadata at its end is read apart.
-const WHOLE: u64 = 1 << 20;
+pub(super) const WHOLE: u64 = 1 << 20;
+
+/// The fewest bytes that hold any size and type.
+const HEAD: usize = 18;
 
 /// Reads the header of a chunk that was finished and is not above the limit.
 pub(super) fn sound_header(bytes: &[u8], limits: &Limits) -> Option<Header> {
@@ -48,38 +52,77 @@ pub(super) fn sound_schema<'k>(
     Ok(known.as_ref())
 }
 
-/// Walks over the events of the chunk that the pull is at, by their sizes, and shows `met` each type id that is not that of the
-/// event before. Returns the bytes of the last window that are of the chunk; none where sizes do not lead to its end.
+/// Shows the windows of the chunk that the pull is at to `take`, from behind its header on, as [`each_window_within`] does. Returns
+/// the bytes of the last window that are of the chunk.
+///
+/// # Errors
+/// What the pull fails with.
+pub(super) fn each_window_of(
+    pull: &mut dyn Pull,
+    header: &Header,
+    take: impl FnMut(&[u8], u64) -> Option<usize>,
+) -> Result<Option<usize>, Error> {
+    let length = in_memory(header.chunk_size) - HEADER;
+    each_window_within(pull, HEADER, length, header.compressed(), take)
+}
+
+/// Shows windows of `length` bytes, `consumed` bytes behind where the pull is, to `take`: each with its offset in the part and
+/// beginning with an event; `take` returns the length of the whole events in it. Returns the bytes of the last window that are of
+/// the length; none where `take` returns none, or sizes do not lead to the end.
+///
+/// # Errors
+/// What the pull fails with.
+pub(super) fn each_window_within(
+    pull: &mut dyn Pull,
+    mut consumed: usize,
+    length: usize,
+    compressed: bool,
+    mut take: impl FnMut(&[u8], u64) -> Option<usize>,
+) -> Result<Option<usize>, Error> {
+    let (mut left, mut need) = (length, HEAD);
+    loop {
+        let window = pull.pull(consumed, need)?;
+        let bytes = window.bytes.get(..left).unwrap_or(window.bytes);
+        let Some(taken) = take(bytes, window.offset) else {
+            return Ok(None);
+        };
+        if bytes.len() == left {
+            return Ok((taken == left).then_some(taken));
+        }
+        let rest = subslice(bytes, taken..);
+        let mut scan = Scan::new(rest, compressed);
+        let size = scan.integer(4).map_or(0, |(size, _)| in_memory(size));
+        if window.eof || (size <= rest.len() && rest.len() >= HEAD) {
+            return Ok(None);
+        }
+        (left, consumed) = (left - taken, taken);
+        need = size.min(left).max(rest.len() + 1);
+    }
+}
+
+/// Walks over the events of the chunk that the pull is at, by their sizes, and shows `meet` each event, with the offset at which
+/// its window begins; those of its type right behind one are not shown where `meet` returns true. Returns the bytes of the last
+/// window that are of the chunk; none where sizes do not lead to its end.
 ///
 /// # Errors
 /// What the pull fails with.
 pub(super) fn walk_sizes(
     pull: &mut dyn Pull,
     header: &Header,
-    mut met: impl FnMut(u64),
+    mut meet: impl FnMut(u64, &EventHead) -> bool,
 ) -> Result<Option<usize>, Error> {
-    let (mut left, mut consumed, mut at, mut need) = (header.chunk_size, 0, HEADER, HEADER);
-    let mut last = None;
-    loop {
-        let window = pull.pull(consumed, need)?;
-        let end = window.bytes.len().min(in_memory(left));
-        let bytes = subslice(window.bytes, 0..end);
+    // The type of which no event needs to be shown, until one of another type comes.
+    let mut known = None;
+    each_window_of(pull, header, |bytes, window| {
+        let mut at = 0;
         while let Some(head) = head(bytes, at, header.compressed()) {
-            at = if last.replace(head.type_id) == Some(head.type_id) {
+            at = if known == Some(head.type_id) {
                 after_alike(bytes, &head, header.compressed())
             } else {
-                met(head.type_id);
+                known = meet(window, &head).then_some(head.type_id);
                 head.end
             };
         }
-        if at as u64 == left {
-            return Ok(Some(at));
-        }
-        if end as u64 == left || window.eof {
-            return Ok(None);
-        }
-        // The event is longer than what is left of the window.
-        left -= at as u64;
-        (consumed, need, at) = (at, (end - at) * 2 + HEADER, 0);
-    }
+        Some(at)
+    })
 }

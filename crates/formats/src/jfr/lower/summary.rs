@@ -5,9 +5,7 @@
 //! every other command, which tells the same with notes.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
-use traceloom_model::bounds::subslice;
 use traceloom_model::{EventType, Limits, Profile, ResourceId, Tables, Value, ValueType};
 
 use super::super::header::HEADER;
@@ -54,7 +52,7 @@ pub(in crate::jfr) fn summarise(
         let Some(schema) = schema else {
             return Ok(None);
         };
-        let mut chunk = ChunkSummary::new(&header, schema, limits, offset);
+        let mut chunk = ChunkSummary::new(&header, schema, limits);
         let read = chunk.read(pull)?;
         match read.filter(|_| sums.add(chunk).is_some()) {
             Some(taken) => consumed = taken,
@@ -92,7 +90,7 @@ impl RecordingSums {
         let ChunkSummary {
             header,
             rules,
-            kept,
+            mut kept,
             types,
             ..
         } = chunk;
@@ -107,8 +105,9 @@ impl RecordingSums {
             self.cover(clock.time(start), clock.time(end));
         }
         let compressed = header.compressed();
-        let mut constants = Constants::new(rules, clock, &kept.bytes, compressed, kept.pools);
-        self.look_at(&kept.events, &kept.bytes, compressed, &mut constants);
+        let pools = std::mem::take(&mut kept.pools);
+        let mut constants = Constants::new(rules, clock, &kept.bytes, compressed, pools);
+        self.look_at(kept.events(compressed), &mut constants);
         let mut seen = Vec::new();
         for (found, of) in rules.schema.types.iter().zip(&types) {
             if of.n_events == 0 {
@@ -184,24 +183,10 @@ impl RecordingSums {
     /// Looks at the events that say how to take the others.
     fn look_at<'c>(
         &mut self,
-        events: &[(usize, Range<usize>)],
-        bytes: &'c [u8],
-        compressed: bool,
+        events: impl Iterator<Item = (usize, Scan<'c>)>,
         constants: &mut Constants<'c>,
     ) {
-        self.context.next_chunk();
-        let mut cells = Vec::new();
-        for (index, fields) in events {
-            let mut scan = Scan::new(subslice(bytes, fields.clone()), compressed);
-            let Some(found) = constants.rules.schema.get(*index) else {
-                continue;
-            };
-            if constants.rules.cells(&mut scan, *index, &mut cells).is_ok() {
-                let (fields, tables) = (&found.fields, &mut self.tables);
-                self.context
-                    .take(&found.name, fields, &cells, constants, tables);
-            }
-        }
+        self.context.next_chunk(events, constants, &mut self.tables);
         // Whose allocations count is decided when all chunks were seen.
         self.context
             .settle(AllocSource::default(), &mut self.tables);
@@ -266,8 +251,10 @@ impl RecordingSums {
 #[cfg(test)]
 mod tests {
     use super::super::super::FORMAT;
+    use super::super::narrow::Narrow;
     use super::*;
-    use crate::{Chunk, LowerOptions, Part, Pull, Record, RecordSink, SliceSource, read_slice};
+    use crate::{LowerOptions, Record, RecordSink, SliceSource, read_slice};
+    use traceloom_model::bounds::subslice;
     use traceloom_model::{
         Asks, Definitions, EventBatch, Flow, Note, Recording, SampleBatch, Sink,
     };
@@ -376,48 +363,8 @@ mod tests {
         read
     }
 
-    /// A source whose windows hold a few bytes more than is asked for.
-    struct Narrow<'b> {
-        parts: [Part; 1],
-        bytes: &'b [u8],
-        spare: usize,
-    }
-
-    struct NarrowPull<'b>(&'b [u8], usize, usize);
-
-    impl Source for Narrow<'_> {
-        fn parts(&self) -> &[Part] {
-            &self.parts
-        }
-
-        fn open(&self, _part: usize, offset: u64) -> Result<Box<dyn Pull + '_>, Error> {
-            let at = usize::try_from(offset).unwrap();
-            Ok(Box::new(NarrowPull(self.bytes, at, self.spare)))
-        }
-    }
-
-    impl Pull for NarrowPull<'_> {
-        fn pull(&mut self, consumed: usize, need: usize) -> Result<Chunk<'_>, Error> {
-            self.1 = (self.1 + consumed).min(self.0.len());
-            let end = (self.1 + need + self.2).min(self.0.len());
-            Ok(Chunk {
-                bytes: subslice(self.0, self.1..end),
-                offset: self.1 as u64,
-                eof: end == self.0.len(),
-            })
-        }
-    }
-
     fn summary(bytes: &[u8], spare: usize) -> Option<RecordingSummary> {
-        let source = Narrow {
-            parts: [Part {
-                name: "a.jfr".to_owned(),
-                format: Some(&FORMAT),
-                size: Some(bytes.len() as u64),
-            }],
-            bytes,
-            spare,
-        };
+        let source = Narrow::new(bytes, spare);
         summarise(&source, &Limits::default()).unwrap()
     }
 

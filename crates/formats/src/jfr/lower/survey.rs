@@ -12,6 +12,7 @@ use super::super::split::PartView;
 use super::super::value::SkippedValues;
 use super::super::walk::{ChunkStretch, EventWalk, Outline};
 use super::met::{MetSamples, RecordingChoice};
+use super::places::{ChunkPlaces, SurveyedChunks};
 use super::profiles::{AllocSource, Rule};
 use super::sound::{sound_header, sound_schema, walk_sizes};
 use crate::codec::each_window;
@@ -67,7 +68,7 @@ pub(super) fn seen(
 }
 
 /// Returns the sources that types which are met are of.
-fn met_sources(schema: &TypeSchemas, met: &[bool]) -> Vec<AllocSource> {
+pub(super) fn met_sources(schema: &TypeSchemas, met: &[bool]) -> Vec<AllocSource> {
     let met = met.iter().enumerate().filter(|(_, met)| **met);
     met.filter_map(|(index, _)| source_of(schema, index))
         .collect()
@@ -84,7 +85,7 @@ pub(super) fn add_met(all: &mut MetSamples, schema: &TypeSchemas, met: &[bool]) 
 }
 
 /// Decides from every chunk of the given parts of a recording; of one that nothing is wrong with, the types of the last chunk are
-/// known then.
+/// known then, and, of a single part, what was met where.
 ///
 /// # Errors
 /// What the source fails with.
@@ -93,9 +94,9 @@ pub(in crate::jfr) fn choose(
     parts: Range<usize>,
     limits: &Limits,
     known: &mut Option<TypeSchemas>,
-) -> Result<RecordingChoice, Error> {
-    if let Some(choice) = choose_by_sizes(source, parts.clone(), limits, known)? {
-        return Ok(choice);
+) -> Result<(RecordingChoice, SurveyedChunks), Error> {
+    if let Some(chosen) = choose_by_sizes(source, parts.clone(), limits, known)? {
+        return Ok(chosen);
     }
     *known = None;
     let mut survey = SampleSurvey {
@@ -106,7 +107,7 @@ pub(in crate::jfr) fn choose(
     for part in parts {
         survey.take(source, part)?;
     }
-    Ok(survey.found.choice())
+    Ok((survey.found.choice(), SurveyedChunks::default()))
 }
 
 /// Decides without holding a chunk; none where sizes do not lead from event to event and from chunk to chunk.
@@ -115,8 +116,9 @@ fn choose_by_sizes(
     parts: Range<usize>,
     limits: &Limits,
     known: &mut Option<TypeSchemas>,
-) -> Result<Option<RecordingChoice>, Error> {
+) -> Result<Option<(RecordingChoice, SurveyedChunks)>, Error> {
     let mut found = Found::default();
+    let (mut chunks, is_one_part) = (Vec::new(), parts.len() == 1);
     for part in parts {
         let mut pull = source.open(part, 0)?;
         let mut view = PartView::new(source, part);
@@ -134,21 +136,24 @@ fn choose_by_sizes(
             let Some(schema) = schema else {
                 return Ok(None);
             };
-            let mut met = vec![false; schema.types.len()];
-            let walked = walk_sizes(pull, &header, |id| {
-                if let Some(met) = schema.index(id).and_then(|index| met.get_mut(index)) {
-                    *met = true;
-                }
+            let begin = pull.pull(0, HEADER)?.offset;
+            let mut places = ChunkPlaces::new(begin, schema);
+            let walked = walk_sizes(pull, &header, |window, head| {
+                places.meet(window, head, schema)
             })?;
             let Some(walked) = walked else {
                 return Ok(None);
             };
-            found.add(schema, &met, &met_sources(schema, &met));
+            let met = &places.met;
+            found.add(schema, met, &met_sources(schema, met));
+            if is_one_part && places.is_described {
+                chunks.push(places);
+            }
             offset += header.chunk_size;
             consumed = walked;
         }
     }
-    Ok(Some(found.choice()))
+    Ok(Some((found.choice(), SurveyedChunks::new(chunks))))
 }
 
 /// Returns `true` if the recording has one chunk, which can be decided on when it is lowered.
@@ -279,7 +284,8 @@ mod tests {
         };
         let quick = |bytes: &[u8]| {
             let source = SliceSource::default().with("a.jfr", &FORMAT, bytes);
-            choose_by_sizes(&source, 0..1, &limits, &mut None).unwrap()
+            let chosen = choose_by_sizes(&source, 0..1, &limits, &mut None).unwrap();
+            chosen.map(|(choice, _)| choice)
         };
         assert_eq!(quick(&bytes), Some(slow(&bytes)));
         let mut n_walked = 0;

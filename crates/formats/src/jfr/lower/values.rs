@@ -13,13 +13,13 @@ const NESTED: u32 = 8;
 /// Values a generic value may consist of; the references after that stay numbers.
 const VALUES: u32 = 64;
 
-impl<'c> Constants<'c> {
+impl Constants<'_> {
     /// Returns a value as an attribute holds it.
     #[inline]
     pub(super) fn value(
         &mut self,
         field: &FieldSchema,
-        cell: &DecodedValue<'c>,
+        cell: &DecodedValue<'_>,
         tables: &mut Tables,
     ) -> Value {
         if let (&DecodedValue::Ref(key), FieldEncoding::Ref(index)) = (cell, field.kind) {
@@ -38,7 +38,7 @@ impl<'c> Constants<'c> {
     fn nested(
         &mut self,
         field: &FieldSchema,
-        cell: DecodedValue<'c>,
+        cell: DecodedValue<'_>,
         tables: &mut Tables,
         depth: u32,
         left: &mut u32,
@@ -127,7 +127,7 @@ impl<'c> Constants<'c> {
     fn map(
         &mut self,
         index: usize,
-        cells: &[DecodedValue<'c>],
+        cells: &[DecodedValue<'_>],
         tables: &mut Tables,
         depth: u32,
         left: &mut u32,
