@@ -241,7 +241,7 @@ impl Grouped {
     fn of(spans: &Spans, marks: &BTreeMap<(RowKind, u32), HeldRows>) -> Self {
         let marks = marks.iter().map(|(&key, marks)| (key, marks.by_start()));
         Self {
-            spans: spans.by_start(0),
+            spans: spans.by_start(0, |_| true),
             marks: marks.collect(),
         }
     }

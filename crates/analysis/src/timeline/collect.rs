@@ -9,7 +9,7 @@ use traceloom_model::{
     SpanRow, SpanStatus, StackId, StringId, Timestamp, TrackId, Value, Wants,
 };
 
-use super::details::{AddDetail, Details, LEFT_OUT};
+use super::details::{AddDetail, DetailText, Details, LEFT_OUT};
 use super::held::{HeldRow, HeldRows, Spans};
 use super::html::MOST_ITEMS;
 use super::others::Others;
@@ -421,7 +421,7 @@ fn span_details(tables: &Recording, row: &SpanRow<'_>, add: AddDetail<'_>) {
     for &(id, value) in row.counters {
         let name = tables.value_type(id).map(|row| row.name.into());
         let name = name.unwrap_or("counter".into());
-        add(name, value.to_string().as_str().into());
+        add(name, DetailText::Number(value));
     }
     if let Some(id) = row.exception {
         let value = Value::Exception(id);
@@ -439,6 +439,10 @@ fn attributes(tables: &Recording, attributes: &[Attribute], add: AddDetail<'_>) 
         let name = key.map_or("attribute".into(), |row| row.name.into());
         match attribute.value {
             Value::Text(id) => add(name, id.into()),
+            Value::I64(number) => add(name, DetailText::Number(number)),
+            Value::U64(number) if number <= i64::MAX.cast_unsigned() => {
+                add(name, DetailText::Number(number.cast_signed()));
+            }
             ref value => add(name, (&*value_text(tables, value)).into()),
         }
     }

@@ -9,6 +9,7 @@
 //!
 //! Every time is a whole number of nanoseconds, up to 2^64 since time zero: a script adds them in two halves.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
@@ -418,7 +419,8 @@ impl AttributeLists {
             return;
         }
         let details = timeline.sources.get(key.0).map(|source| &source.details);
-        let pairs = || details.into_iter().flat_map(|details| details.pairs(key.1));
+        let pairs = details.into_iter().flat_map(|details| details.pairs(key.1));
+        let pairs: Vec<(&str, Cow<'_, str>)> = pairs.collect();
         let new = |text: &str| {
             if texts.contains_key(text) {
                 0
@@ -426,9 +428,8 @@ impl AttributeLists {
                 json_len(text)
             }
         };
-        let size: usize = pairs()
-            .map(|(name, value)| new(name) + new(value) + 4)
-            .sum();
+        let sizes = pairs.iter().map(|(name, value)| new(name) + new(value) + 4);
+        let size: usize = sizes.sum();
         let (Some(left), Ok(number)) = (room.checked_sub(size), u32::try_from(self.lists + 1))
         else {
             self.left_out += 1;
@@ -437,8 +438,8 @@ impl AttributeLists {
         *room = left;
         self.lists += 1;
         self.numbers.insert(key, number);
-        self.bits.count(pairs().count());
-        for text in pairs().flat_map(|(name, value)| [name, value]) {
+        self.bits.count(pairs.len());
+        for text in pairs.iter().flat_map(|(name, value)| [name, &**value]) {
             let at = match texts.get(text) {
                 Some(&known) => known,
                 None => {

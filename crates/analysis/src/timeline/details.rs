@@ -1,5 +1,6 @@
-//! What spans and events carry besides their times: pairs of texts, each text kept once.
+//! What spans and events carry besides their times: names with values, each text kept once, and numbers as they are.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 
@@ -13,19 +14,21 @@ use super::held::{get, retain, set};
 /// Characters of a value that are kept: a statement is recognised by fewer.
 const LONGEST: usize = 2_000;
 
-/// Bytes that a text costs besides the text itself, and those of a pair and of a list.
+/// Bytes that a text costs besides the text itself, and those of a large number, of a pair and of a list.
 const TEXT_COST: usize = 48;
+const NUMBER_COST: usize = 8;
 const PAIR_COST: usize = 8;
 const LIST_COST: usize = 4;
 
 /// The number of a list that found no room.
 pub(super) const LEFT_OUT: u32 = u32::MAX;
 
-/// A name or a value: a string of the recording's tables, which are looked up once, or any other text.
+/// A name or a value: a string of the recording's tables, which are looked up once, any other text, or a number.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum DetailText<'t> {
     String(StringId),
     Other(&'t str),
+    Number(i64),
 }
 
 impl From<StringId> for DetailText<'_> {
@@ -53,13 +56,56 @@ pub(super) struct Details {
     known: HashMap<u64, u32, RandomState>,
     /// By string of the recording: the number of its text, or [`NONE`].
     of_strings: Vec<u32>,
-    pairs: Vec<(u32, u32)>,
+    /// Names, as numbers of texts, and values.
+    pairs: Vec<(u32, KeptValue)>,
+    /// Large numbers, in the order of the pairs.
+    numbers: Vec<i64>,
     /// Where each list ends in `pairs`.
     ends: Vec<u32>,
     bytes: usize,
     room: usize,
     /// What is to be left of the room.
     spared: usize,
+}
+
+/// A value of a pair, in 32 bits.
+#[derive(Clone, Copy, Debug)]
+struct KeptValue(u32);
+
+/// What a [`KeptValue`] stands for.
+enum ValueKind {
+    /// A text by its number.
+    Text(u32),
+    Small(u32),
+    /// A number by its place in [`Details::numbers`].
+    Large(u32),
+}
+
+impl KeptValue {
+    const TEXTS: u32 = 1 << 31;
+    const SMALL: u32 = 1 << 30;
+
+    fn text(at: u32) -> Option<Self> {
+        (at < Self::TEXTS).then_some(Self(at))
+    }
+
+    fn small(number: i64) -> Option<Self> {
+        let number = u32::try_from(number).ok()?;
+        (number < Self::SMALL).then_some(Self(Self::TEXTS | number))
+    }
+
+    fn large(at: u32) -> Option<Self> {
+        (at < Self::SMALL).then_some(Self(Self::TEXTS | Self::SMALL | at))
+    }
+
+    fn kind(self) -> ValueKind {
+        let rest = self.0 & (Self::SMALL - 1);
+        match (self.0 & Self::TEXTS != 0, self.0 & Self::SMALL != 0) {
+            (false, _) => ValueKind::Text(self.0),
+            (true, false) => ValueKind::Small(rest),
+            (true, true) => ValueKind::Large(rest),
+        }
+    }
 }
 
 impl Details {
@@ -69,6 +115,7 @@ impl Details {
             known: HashMap::default(),
             of_strings: Vec::new(),
             pairs: Vec::new(),
+            numbers: Vec::new(),
             ends: Vec::new(),
             bytes,
             room: bytes,
@@ -90,18 +137,20 @@ impl Details {
         fill: impl FnOnce(AddDetail<'_>),
     ) -> u32 {
         self.spared = self.spared_of(is_short);
-        let start = self.pairs.len();
+        let start = (self.pairs.len(), self.numbers.len());
         let mut missing = false;
         fill(&mut |name, value| {
             missing = missing || self.pair(tables, name, value).is_none();
         });
-        if !missing && self.pairs.len() == start {
+        if !missing && self.pairs.len() == start.0 {
             return 0;
         }
         let ended = if missing { None } else { self.end() };
         ended.unwrap_or_else(|| {
-            self.room += (self.pairs.len() - start) * PAIR_COST;
-            self.pairs.truncate(start);
+            self.room += (self.pairs.len() - start.0) * PAIR_COST;
+            self.room += (self.numbers.len() - start.1) * NUMBER_COST;
+            self.pairs.truncate(start.0);
+            self.numbers.truncate(start.1);
             LEFT_OUT
         })
     }
@@ -132,7 +181,7 @@ impl Details {
         name: DetailText<'_>,
         value: DetailText<'_>,
     ) -> Option<()> {
-        let pair = (self.number(tables, name)?, self.number(tables, value)?);
+        let pair = (self.number(tables, name)?, self.value(tables, value)?);
         self.take(PAIR_COST)?;
         self.pairs.push(pair);
         Some(())
@@ -149,30 +198,40 @@ impl Details {
 
     /// Keeps the lists that are marked by their number less one, and returns the new number of each.
     pub(super) fn keep(&mut self, kept: &[bool]) -> Vec<u32> {
-        let mut numbers = vec![0; self.ends.len()];
+        let mut lists = vec![0; self.ends.len()];
         let mut texts = vec![false; self.texts.len()];
         let mut ends = Vec::new();
         let (mut from, mut pairs) = (0, 0);
-        for ((&end, &kept), number) in self.ends.iter().zip(kept).zip(&mut numbers) {
-            let list = from..end as usize;
-            from = list.end;
+        let mut numbers = Vec::new();
+        for ((&end, &kept), list) in self.ends.iter().zip(kept).zip(&mut lists) {
+            let of = from..end as usize;
+            from = of.end;
             if !kept {
                 continue;
             }
-            for &(name, value) in self.pairs.get(list.clone()).unwrap_or_default() {
-                set(&mut texts, name, true);
-                set(&mut texts, value, true);
+            for (name, value) in self.pairs.get_mut(of.clone()).unwrap_or_default() {
+                set(&mut texts, *name, true);
+                match value.kind() {
+                    ValueKind::Text(at) => set(&mut texts, at, true),
+                    ValueKind::Small(_) => {}
+                    ValueKind::Large(at) => {
+                        let new = KeptValue::large(row_number(numbers.len()));
+                        *value = new.unwrap_or(*value);
+                        numbers.push(get(&self.numbers, at));
+                    }
+                }
             }
-            let len = list.len();
-            self.pairs.copy_within(list, pairs);
+            let len = of.len();
+            self.pairs.copy_within(of, pairs);
             pairs += len;
             ends.push(row_number(pairs));
-            *number = row_number(ends.len());
+            *list = row_number(ends.len());
         }
         self.pairs.truncate(pairs);
         self.ends = ends;
+        self.numbers = numbers;
         self.keep_texts(&texts);
-        numbers
+        lists
     }
 
     /// Keeps the texts that are used, and adds up how much room is left.
@@ -183,7 +242,10 @@ impl Details {
         }
         retain(&mut self.texts, used);
         for (name, value) in &mut self.pairs {
-            (*name, *value) = (get(&numbers, *name), get(&numbers, *value));
+            *name = get(&numbers, *name);
+            if let ValueKind::Text(at) = value.kind() {
+                *value = KeptValue(get(&numbers, at));
+            }
         }
         self.known.retain(|_, at| {
             let is_used = get(used, *at);
@@ -197,8 +259,8 @@ impl Details {
             };
         }
         let texts = self.texts.iter().map(|text| text.len() + TEXT_COST);
-        let taken =
-            texts.sum::<usize>() + self.pairs.len() * PAIR_COST + self.ends.len() * LIST_COST;
+        let lists = self.pairs.len() * PAIR_COST + self.ends.len() * LIST_COST;
+        let taken = texts.sum::<usize>() + self.numbers.len() * NUMBER_COST + lists;
         self.room = self.bytes.saturating_sub(taken);
     }
 
@@ -206,13 +268,19 @@ impl Details {
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
+
     /// Iterates over the names and values of a list.
-    pub(super) fn pairs(&self, number: u32) -> impl Iterator<Item = (&str, &str)> {
+    pub(super) fn pairs(&self, list: u32) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
         let text = |at: u32| self.texts.get(at as usize).map_or("", |text| text);
-        let pairs = self.pairs.get(self.range(number)).unwrap_or_default();
-        pairs
-            .iter()
-            .map(move |&(name, value)| (text(name), text(value)))
+        let pairs = self.pairs.get(self.range(list)).unwrap_or_default();
+        pairs.iter().map(move |&(name, value)| {
+            let value = match value.kind() {
+                ValueKind::Text(at) => text(at).into(),
+                ValueKind::Small(number) => number.to_string().into(),
+                ValueKind::Large(at) => get(&self.numbers, at).to_string().into(),
+            };
+            (text(name), value)
+        })
     }
 
     fn range(&self, number: u32) -> std::ops::Range<usize> {
@@ -237,6 +305,7 @@ impl Details {
         let id = match text {
             DetailText::String(id) => id,
             DetailText::Other(text) => return self.text(text),
+            DetailText::Number(number) => return self.text(&number.to_string()),
         };
         let known = self.of_strings.get(id.index()).copied();
         if let Some(known) = known.filter(|&known| known != NONE) {
@@ -248,6 +317,19 @@ impl Details {
         }
         set(&mut self.of_strings, id.raw(), at);
         Some(at)
+    }
+
+    fn value(&mut self, tables: &Recording, value: DetailText<'_>) -> Option<KeptValue> {
+        let DetailText::Number(number) = value else {
+            return KeptValue::text(self.number(tables, value)?);
+        };
+        if let Some(small) = KeptValue::small(number) {
+            return Some(small);
+        }
+        let large = KeptValue::large(u32::try_from(self.numbers.len()).ok()?)?;
+        self.take(NUMBER_COST)?;
+        self.numbers.push(number);
+        Some(large)
     }
 
     fn text(&mut self, text: &str) -> Option<u32> {
@@ -303,9 +385,12 @@ mod tests {
         );
         assert_eq!(
             details.pairs(1).collect::<Vec<_>>(),
-            [("url", "/orders"), ("status", "200")]
+            [("url", "/orders".into()), ("status", "200".into())]
         );
-        assert_eq!(details.pairs(2).collect::<Vec<_>>(), [("url", "/orders")]);
+        assert_eq!(
+            details.pairs(2).collect::<Vec<_>>(),
+            [("url", "/orders".into())]
+        );
         assert_eq!(details.pairs(0).count() + details.pairs(9).count(), 0);
         assert_eq!(details.pairs(LEFT_OUT).count(), 0);
     }
@@ -335,8 +420,14 @@ mod tests {
         let kept: Vec<bool> = numbers.iter().map(|&list| list == 2 || list == 4).collect();
         numbers = details.keep(&kept);
         assert_eq!(numbers.get(..4), Some([0, 1, 0, 2].as_slice()));
-        assert_eq!(details.pairs(1).collect::<Vec<_>>(), [("sql", "select 1")]);
-        assert_eq!(details.pairs(2).collect::<Vec<_>>(), [("sql", "select 3")]);
+        assert_eq!(
+            details.pairs(1).collect::<Vec<_>>(),
+            [("sql", "select 1".into())]
+        );
+        assert_eq!(
+            details.pairs(2).collect::<Vec<_>>(),
+            [("sql", "select 3".into())]
+        );
         assert_ne!(
             details.list(&none, |add| add("sql".into(), "select 10".into())),
             LEFT_OUT
@@ -348,5 +439,45 @@ mod tests {
         let text = "é".repeat(3_000);
         assert!(shortened(&text).ends_with("é… (3000 characters)"));
         assert_eq!(shortened("short"), "short");
+    }
+
+    #[test]
+    fn numbers_stay_numbers_until_they_are_shown() {
+        let (mut details, none) = (Details::new(1_000), Recording::default());
+        let lists: Vec<u32> = (0..9)
+            .map(|at| {
+                details.list(&none, |add| {
+                    add("bytes".into(), DetailText::Number((at - 4) << 20));
+                    add("url".into(), "/".into());
+                    add("time".into(), DetailText::Number(i64::MAX - at));
+                })
+            })
+            .collect();
+        assert_eq!(details.texts.len(), 4);
+        let room = details.room;
+        let told = |details: &Details, list: u32| {
+            let pairs = details
+                .pairs(list)
+                .map(|(name, value)| format!("{name} {value}"));
+            pairs.collect::<Vec<_>>()
+        };
+        let third = ["bytes -2097152", "url /", "time 9223372036854775805"];
+        assert_eq!(told(&details, 3), third);
+        let kept: Vec<bool> = lists.iter().map(|&list| list == 3 || list == 9).collect();
+        assert_eq!(details.keep(&kept).get(..4), Some([0, 0, 1, 0].as_slice()));
+        assert_eq!(told(&details, 1), third);
+        let ninth = ["bytes 4194304", "url /", "time 9223372036854775799"];
+        assert_eq!(told(&details, 2), ninth);
+        // The last five of nine have a small number.
+        assert_eq!(details.numbers.len(), 3);
+        let of_lists = (7 * 2 - 4) * NUMBER_COST + 7 * (3 * PAIR_COST + LIST_COST);
+        assert_eq!(details.room, room + of_lists);
+        // What finds no room leaves none of its numbers.
+        let all = |add: AddDetail<'_>| {
+            (-9..99).for_each(|at| add("bytes".into(), DetailText::Number(at)));
+        };
+        let room = details.room;
+        assert_eq!(details.list(&none, all), LEFT_OUT);
+        assert_eq!((details.room, details.numbers.len()), (room, 3));
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 use traceloom_model::Timestamp;
+use traceloom_model::bounds::{row_number, subslice};
 
 /// Row numbers of one track among those that were collected.
 pub(super) type Numbers = Vec<u32>;
@@ -85,9 +86,8 @@ impl HeldRows {
 
     /// The rows of each track by their start.
     pub(super) fn by_start(&self) -> BTreeMap<u32, Numbers> {
-        by_start(&self.track, 0, |at| {
-            (get(&self.start, at), Reverse(get(&self.end, at)))
-        })
+        let numbers = numbers_of(&self.track, 0, |_| true);
+        by_start(numbers, &self.start, |at| Reverse(get(&self.end, at)))
     }
 
     /// Keeps the rows that are marked.
@@ -114,12 +114,16 @@ pub(super) struct Spans {
 }
 
 impl Spans {
-    /// The rows of each track by their start, callers before what they call; those from row `from` on.
-    pub(super) fn by_start(&self, from: usize) -> BTreeMap<u32, Numbers> {
-        by_start(&self.rows.track, from, |at| {
+    /// The rows of each track that is wanted by their start, callers before what they call; those from row `from` on.
+    pub(super) fn by_start(
+        &self,
+        from: usize,
+        is_wanted: impl Fn(u32) -> bool,
+    ) -> BTreeMap<u32, Numbers> {
+        let numbers = numbers_of(&self.rows.track, from, is_wanted);
+        by_start(numbers, &self.rows.start, |at| {
             let rank = (get(&self.depth, at), get(&self.id, at));
-            let row = self.rows.row(at);
-            (row.start, Reverse(row.end), rank)
+            (Reverse(get(&self.rows.end, at)), rank)
         })
     }
 
@@ -139,20 +143,47 @@ pub(super) fn retain<T>(column: &mut Vec<T>, kept: &[bool]) {
     column.retain(|_| kept.next().copied().unwrap_or(true));
 }
 
-fn by_start<K: Ord>(tracks: &[u32], from: usize, key: impl Fn(u32) -> K) -> BTreeMap<u32, Numbers> {
+/// The rows of each track that is wanted, from row `from` on, as they were collected.
+fn numbers_of(
+    tracks: &[u32],
+    from: usize,
+    is_wanted: impl Fn(u32) -> bool,
+) -> HashMap<u32, Numbers, RandomState> {
     let mut by: HashMap<u32, Numbers, RandomState> = HashMap::default();
-    let mut numbered = (0..).zip(tracks).skip(from).peekable();
-    while let Some(&(_, track)) = numbered.peek() {
-        // Rows of one track lie together, mostly.
-        let numbers = by.entry(*track).or_default();
-        while let Some((at, _)) = numbered.next_if(|&(_, other)| other == track) {
-            numbers.push(at);
+    let mut from = from;
+    // Rows of one track lie together, mostly.
+    for rows in subslice(tracks, from..).chunk_by(|one, next| one == next) {
+        let numbers = row_number(from)..row_number(from + rows.len());
+        from += rows.len();
+        if let Some(&track) = rows.first().filter(|&&track| is_wanted(track)) {
+            by.entry(track).or_default().extend(numbers);
         }
     }
-    for numbers in by.values_mut() {
-        numbers.sort_by_key(|&at| key(at));
-    }
-    by.into_iter().collect()
+    by
+}
+
+/// Puts rows in the order of their starts; of those that start together, in the order of their keys.
+fn by_start<K: Ord>(
+    by: HashMap<u32, Numbers, RandomState>,
+    starts: &[Timestamp],
+    key: impl Fn(u32) -> K,
+) -> BTreeMap<u32, Numbers> {
+    let mut rows: Vec<(Timestamp, u32)> = Vec::new();
+    let sorted = by.into_iter().map(|(track, mut numbers)| {
+        rows.clear();
+        rows.extend(numbers.iter().map(|&at| (get(starts, at), at)));
+        // What was in order before is a run of it: a stable sort merges runs.
+        rows.sort_by_key(|&(start, _)| start);
+        for together in rows.chunk_by_mut(|(one, _), (next, _)| one == next) {
+            if together.len() > 1 {
+                together.sort_by_key(|&(_, at)| key(at));
+            }
+        }
+        numbers.clear();
+        numbers.extend(rows.iter().map(|&(_, at)| at));
+        (track, numbers)
+    });
+    sorted.collect()
 }
 
 pub(super) fn get<T: Copy + Default>(column: &[T], at: u32) -> T {

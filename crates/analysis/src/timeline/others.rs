@@ -247,7 +247,7 @@ impl Others {
             return;
         }
         let mut kept = vec![true; spans.rows.len()];
-        for (track, numbers) in spans.by_start(0) {
+        for (track, numbers) in spans.by_start(0, |track| self.has(track)) {
             let Some(other) = self.tracks.get_mut(&track) else {
                 continue;
             };

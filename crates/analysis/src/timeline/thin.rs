@@ -232,7 +232,7 @@ impl Spans {
         mut undrawn: impl FnMut(u32, u64),
     ) {
         scratch.kept.clear();
-        for (track, numbers) in self.by_start(from) {
+        for (track, numbers) in self.by_start(from, |_| true) {
             let mut thinned = ThinnedTrack::default();
             let mut lanes = LaneOfSpan::default();
             for at in numbers {
