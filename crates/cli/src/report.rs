@@ -8,14 +8,14 @@ use traceloom_analysis::stage::Tee;
 use traceloom_analysis::timeline::{self as tracks, Timeline};
 use traceloom_analysis::{CallTree, OverTime, mailed};
 use traceloom_input::{Document, Input};
-use traceloom_model::{Clock, Note, Sink, Timestamp};
+use traceloom_model::{Clock, Note, Notes, Sink, Timestamp};
 
 use crate::Outcome;
 use crate::calls;
 use crate::categories::CategoryFlags;
 use crate::groups::GroupFlags;
 use crate::info::shell_word;
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, ReadFlags};
 use crate::numbers::size;
 use crate::output_file::{self, OutputFileFlags};
 use crate::over_time;
@@ -67,7 +67,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     let style = Style::new(&flags.read.common)?;
 
     let mut inputs = flags.read.inputs();
-    let read = read(options, &mut inputs)?;
+    let mut read = read(options, &mut inputs)?;
     // What could not be opened was told.
     let paths: Vec<String> = read
         .sources
@@ -80,7 +80,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         trees,
         over_time,
         timeline,
-    } = PageViews::read(&tree_flags)?;
+    } = PageViews::read(options, &tree_flags, &mut read)?;
     if timeline.is_empty() && trees.iter().all(CallTree::is_empty) {
         anyhow::bail!("{output} is not written: there is nothing to report");
     }
@@ -143,9 +143,62 @@ struct ReadInputs {
     dated: bool,
 }
 
+/// What a page says in tables, of one recording while it is read.
+struct RecordingFindings {
+    calls: CallCollector,
+    rest: Collector,
+}
+
+impl RecordingFindings {
+    fn new(options: &Options) -> anyhow::Result<Self> {
+        let flags = &options.tree;
+        let mut selection = flags.calls.selection(&flags.read.common)?;
+        selection.filter = selection.filter.and(flags.read.methods.rules()?);
+        Ok(Self {
+            calls: CallCollector::new(selection, options.most()),
+            rest: Collector::new(options.most()),
+        })
+    }
+}
+
+impl ReadInputs {
+    /// Takes what was found in a recording of the input at `path`.
+    fn take(
+        &mut self,
+        options: &Options,
+        (path, recording): (&str, &RecordingReader<'_>),
+        found: RecordingFindings,
+        notes: &Notes,
+    ) -> anyhow::Result<()> {
+        /// Notes that are kept; a page of more would say no more.
+        const NOTES: usize = 1_000;
+        let id = |call: &_| (path.to_owned(), calls::id(&recording.document, call));
+        self.findings.add(found.calls.finish(id), options.most());
+        self.dated &= recording.clock()? == Clock::Unix;
+        self.findings.add(found.rest.finish(), options.most());
+        let room = NOTES.saturating_sub(self.notes.len());
+        let kept = notes.kept().iter().take(room);
+        self.notes
+            .extend(kept.map(|note| (path.to_owned(), note.clone())));
+        let rest = notes.kept().len().saturating_sub(room) as u64;
+        self.notes_dropped += notes.dropped() + rest;
+        Ok(())
+    }
+}
+
+/// Returns true if what a page says in tables needs a reading of its own: samples of JFR are events there, too, methods that are
+/// hidden count, and of several inputs relative times count from the first.
+fn is_read_apart(read: &ReadFlags, recording: &RecordingReader<'_>) -> bool {
+    trees::is_of(&recording.document, "jfr") || recording.hides_methods() || counts_apart(read)
+}
+
+/// Returns true if borders in time of trees count from each input's own.
+fn counts_apart(read: &ReadFlags) -> bool {
+    read.time.is_relative() && read.paths.len() > 1
+}
+
+/// Opens all inputs, and reads those recordings that are [read apart](is_read_apart).
 fn read(options: &Options, inputs: &mut Inputs<'_>) -> anyhow::Result<ReadInputs> {
-    /// Notes that are kept; a page of more would say no more.
-    const NOTES: usize = 1_000;
     let flags = &options.tree;
     let mut read = ReadInputs {
         sources: Vec::new(),
@@ -154,32 +207,26 @@ fn read(options: &Options, inputs: &mut Inputs<'_>) -> anyhow::Result<ReadInputs
         notes_dropped: 0,
         dated: true,
     };
-    let methods = flags.read.methods.rules()?;
     for input in inputs.all()? {
         let path = input.path();
-        read.sources
-            .push(source(&input.input, &input.recordings()?));
+        let recordings = input.recordings()?;
+        read.sources.push(source(&input.input, &recordings));
+        if !recordings.iter().any(|it| is_read_apart(&flags.read, it)) {
+            continue;
+        }
         input.read(|recording| {
-            let mut selection = flags.calls.selection(&flags.read.common)?;
-            selection.filter = selection.filter.and(methods.clone());
-            let mut calls_of = CallCollector::new(selection, options.most());
-            let mut collector = Collector::new(options.most());
+            if !is_read_apart(&flags.read, recording) {
+                return Ok(Notes::default());
+            }
+            let mut found = RecordingFindings::new(options)?;
+            let RecordingFindings { calls, rest } = &mut found;
             let notes = if recording.hides_methods() {
-                recording.lower_every_method(&flags.read.common.lower_options()?, &mut calls_of)?;
-                recording.lower_chosen(&flags.calls, &mut collector)?
+                recording.lower_every_method(&flags.read.common.lower_options()?, calls)?;
+                recording.lower_chosen(&flags.calls, rest)?
             } else {
-                recording.lower_both(&flags.calls, &mut calls_of, &mut collector)?
+                recording.lower_both(&flags.calls, calls, rest)?
             };
-            let id = |call: &_| (path.to_owned(), calls::id(&recording.document, call));
-            read.findings.add(calls_of.finish(id), options.most());
-            read.dated &= recording.clock()? == Clock::Unix;
-            read.findings.add(collector.finish(), options.most());
-            let room = NOTES.saturating_sub(read.notes.len());
-            let kept = notes.kept().iter().take(room);
-            read.notes
-                .extend(kept.map(|note| (path.to_owned(), note.clone())));
-            let rest = notes.kept().len().saturating_sub(room) as u64;
-            read.notes_dropped += notes.dropped() + rest;
+            read.take(options, (path, recording), found, &notes)?;
             Ok(notes)
         })?;
     }
@@ -192,7 +239,7 @@ const MOST_ROWS: usize = 500_000;
 /// Tracks of a recording that have a line of their own.
 const MOST_TRACKS: usize = 500;
 
-/// What a page draws, all of one reading.
+/// What a page draws, all of one reading, which finds what its tables say where nothing else did.
 struct PageViews {
     trees: Vec<CallTree>,
     over_time: Vec<OverTime>,
@@ -200,9 +247,9 @@ struct PageViews {
 }
 
 impl PageViews {
-    fn read(flags: &TreeFlags) -> anyhow::Result<Self> {
+    fn read(options: &Options, flags: &TreeFlags, found: &mut ReadInputs) -> anyhow::Result<Self> {
         let read = &flags.read;
-        if read.time.is_relative() && read.paths.len() > 1 {
+        if counts_apart(read) {
             // Each tree counts from the borders of its own input, all else from those of all inputs.
             let trees = trees::read_any(flags, &mut read.inputs(), None)?;
             let over_time = over_time::read(flags)?;
@@ -226,13 +273,26 @@ impl PageViews {
             let mut times = times.map(|times| times.holding(MOST_NODES));
             let spans = tracks::Collector::holding(MOST_ROWS);
             let mut spans = spans.with_tracks(MOST_TRACKS);
-            let mut sinks: Vec<&mut (dyn Sink + Send)> = vec![&mut spans];
-            sinks.extend(times.as_mut().map(|times| times as &mut (dyn Sink + Send)));
-            let mut views = Tee::new(sinks);
-            let notes = match builder {
-                Some(builder) => recording.lower_both(&flags.calls, builder, &mut views)?,
-                None => recording.lower_chosen(&flags.calls, &mut views)?,
+            let mut tables = match is_read_apart(&options.tree.read, recording) {
+                true => None,
+                false => Some(RecordingFindings::new(options)?),
             };
+            let mut chosen: Vec<&mut (dyn Sink + Send)> = vec![&mut spans];
+            chosen.extend(times.as_mut().map(|times| times as &mut (dyn Sink + Send)));
+            let mut every: Vec<&mut (dyn Sink + Send)> = Vec::new();
+            every.extend(builder.map(|builder| builder as &mut (dyn Sink + Send)));
+            if let Some(RecordingFindings { calls, rest }) = &mut tables {
+                every.push(calls);
+                chosen.push(rest);
+            }
+            let chosen = &mut Tee::new(chosen);
+            let notes = match every.is_empty() {
+                true => recording.lower_chosen(&flags.calls, chosen)?,
+                false => recording.lower_both(&flags.calls, &mut Tee::new(every), chosen)?,
+            };
+            if let Some(tables) = tables {
+                found.take(options, (input.path(), recording), tables, &notes)?;
+            }
             times
                 .into_iter()
                 .for_each(|times| times.finish(&mut over_time));

@@ -477,7 +477,7 @@ fn is_short(document: &Document<'_>) -> bool {
 }
 
 /// Returns true if a recording is of a format.
-fn is_of(document: &Document<'_>, name: &str) -> bool {
+pub(crate) fn is_of(document: &Document<'_>, name: &str) -> bool {
     document.format().is_some_and(|format| format.name == name)
 }
 
