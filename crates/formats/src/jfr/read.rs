@@ -10,7 +10,7 @@ use super::frame::{ChunkCutter, ExtentSource, PieceSink};
 use super::header::{HEADER, Header};
 use super::lower::ChunkConstants;
 use super::record::{ChunkContext, ChunkPart, ChunkRecord, ChunkRecordKind};
-use super::schema::TypeSchemas;
+use super::schema::{KnownTypes, TypeSchemas};
 use super::value::SkippedValues;
 use super::walk::{ChunkStretch, EventWalk, find_schema, named_metadata};
 use crate::{Chunk, Opaque, RecordSink, Step, damage, info, warn};
@@ -21,7 +21,7 @@ pub struct Reader {
     limits: Limits,
     frames: ChunkCutter,
     /// Types of the last chunk that had any.
-    schema: Option<TypeSchemas>,
+    schema: KnownTypes,
 }
 
 impl Reader {
@@ -73,7 +73,7 @@ impl Visit for RecordForwarder<'_> {
 
 struct ChunkRecordSink<'r, V> {
     limits: &'r Limits,
-    schema: &'r mut Option<TypeSchemas>,
+    schema: &'r mut KnownTypes,
     out: &'r mut V,
 }
 
@@ -92,7 +92,7 @@ impl<V: Visit> PieceSink for ChunkRecordSink<'_, V> {
             self.limits,
             &mut |note| self.out.note(note),
         )?;
-        let mut walk = EventWalk::new(bytes, header, self.schema.as_ref(), &nothing, self.limits);
+        let mut walk = EventWalk::new(bytes, header, self.schema.as_deref(), &nothing, self.limits);
         let texts = ChunkConstants::new(bytes, header, walk.rules(), self.limits);
         let place = ChunkContext {
             chunk: bytes,
@@ -150,7 +150,7 @@ impl<V: Visit> PieceSink for ChunkRecordSink<'_, V> {
 
 /// Finds a chunk's types; those of the chunk before stand in when they were lost.
 pub(super) fn settle_schema(
-    schema: &mut Option<TypeSchemas>,
+    schema: &mut KnownTypes,
     bytes: &[u8],
     offset: u64,
     header: &Header,

@@ -1,6 +1,7 @@
 //! The types a recording describes in its metadata, ready for decoding.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use traceloom_model::Limits;
 
@@ -134,11 +135,14 @@ const DENSE: usize = 4096;
 /// The type of strings, which have a pool of their own.
 pub(super) const STRING: &str = "java.lang.String";
 
+/// The types that are known, of the chunk at hand or the one before; pieces of a recording share them.
+pub(super) type KnownTypes = Option<Arc<TypeSchemas>>;
+
 impl TypeSchemas {
     /// Builds the types that the body of a metadata event describes, unless those that are known are the same. Returns none when
     /// it cannot be read to its end, and leaves those that are known.
     pub(super) fn settle<'k>(
-        known: &'k mut Option<Self>,
+        known: &'k mut KnownTypes,
         body: Scan<'_>,
         limits: &Limits,
     ) -> Option<&'k Self> {
@@ -151,9 +155,9 @@ impl TypeSchemas {
             if scan.left() > 0 {
                 return None;
             }
-            *known = Some(Self::build(&metadata));
+            *known = Some(Arc::new(Self::build(&metadata)));
         }
-        known.as_ref()
+        known.as_deref()
     }
 
     /// Returns true if the body of a metadata event is that which these types were built from, but for its times and number.
@@ -340,7 +344,7 @@ mod tests {
             body
         }
 
-        fn schema(&self) -> TypeSchemas {
+        fn schema(&self) -> Arc<TypeSchemas> {
             let mut found = None;
             TypeSchemas::settle(
                 &mut found,

@@ -1,13 +1,15 @@
 //! Walking over a chunk's events, and finding the next one behind damage.
 
+use std::sync::Arc;
 use traceloom_model::Limits;
+
 use traceloom_model::bounds::subslice;
 
 use super::header::{HEADER, Header};
 use super::metadata::MetadataEvent;
 use super::pool::Checkpoint;
 use super::scan::{Bad, Scan};
-use super::schema::TypeSchemas;
+use super::schema::{KnownTypes, TypeSchemas};
 use super::value::{DecodedValue, DecodingRules, SkippedValues};
 use super::words::{AlikeHeads, head_at};
 
@@ -132,7 +134,7 @@ pub(super) fn named_metadata<'c>(chunk: &'c [u8], header: &Header) -> Option<Sca
 
 /// Finds the types of a chunk: in the metadata event its header names, which is the last one; in the last
 /// one that can be read when the chunk was not finished or that event cannot.
-pub(super) fn find_schema(chunk: &[u8], header: &Header, limits: &Limits) -> Option<TypeSchemas> {
+pub(super) fn find_schema(chunk: &[u8], header: &Header, limits: &Limits) -> KnownTypes {
     let compressed = header.compressed();
     let read = |at: usize| {
         let head = head(chunk, at, compressed).filter(|head| head.type_id == METADATA)?;
@@ -155,7 +157,7 @@ pub(super) fn find_schema(chunk: &[u8], header: &Header, limits: &Limits) -> Opt
     places.dedup();
     for &at in places.iter().rev() {
         if let Some((Some(metadata), _)) = read(at) {
-            return Some(TypeSchemas::build(&metadata));
+            return Some(Arc::new(TypeSchemas::build(&metadata)));
         }
     }
     if outline.reached == chunk.len() {
@@ -164,7 +166,7 @@ pub(super) fn find_schema(chunk: &[u8], header: &Header, limits: &Limits) -> Opt
     let mut work = PATIENCE * chunk.len();
     for at in outline.reached..chunk.len() {
         match read(at) {
-            Some((Some(metadata), _)) => return Some(TypeSchemas::build(&metadata)),
+            Some((Some(metadata), _)) => return Some(Arc::new(TypeSchemas::build(&metadata))),
             Some((None, spent)) => work = work.checked_sub(spent)?,
             None => {}
         }

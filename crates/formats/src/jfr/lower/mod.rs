@@ -58,7 +58,7 @@ use super::header::{Header, RecordingExtent};
 use super::read::{note_of, settle_schema};
 use super::record::ChunkContext;
 use super::scan::Scan;
-use super::schema::TypeSchemas;
+use super::schema::{KnownTypes, TypeSchemas};
 use super::value::DecodedValue;
 use super::walk::{ChunkStretch, EventWalk, Outline, head};
 use crate::codec::each_window;
@@ -88,6 +88,7 @@ fn lower_windows(
     lowering.whole = options.whole;
     lowering.profiles.time = options.whole.map(|whole| whole.time);
     let mut surveyed = SurveyedChunks::of(options.surveyed.as_ref()).unwrap_or_default();
+    lowering.schema.clone_from(&surveyed.types);
     lowering.choice = match options
         .whole
         .and_then(|whole| RecordingChoice::of_code(whole.choice))
@@ -134,7 +135,7 @@ struct Lowering<'s> {
     limits: Limits,
     sink: &'s mut dyn Sink,
     tables: Tables,
-    schema: Option<TypeSchemas>,
+    schema: KnownTypes,
     threads: ThreadRegistry,
     event_types: EventTypes,
     profiles: Profiles,
@@ -485,8 +486,8 @@ impl PieceSink for Lowering<'_> {
         })?;
         let nothing = TypeSchemas::default();
         let types = Types {
-            known: known.as_ref(),
-            schema: known.as_ref().unwrap_or(&nothing),
+            known: known.as_deref(),
+            schema: known.as_deref().unwrap_or(&nothing),
         };
         let flow = self.chunk_events(bytes, offset, header, end, types);
         self.schema = known;

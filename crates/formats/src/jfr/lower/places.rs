@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::schema::TypeSchemas;
+use super::super::schema::{KnownTypes, TypeSchemas};
 use super::super::walk::{CHECKPOINT, EventHead, METADATA};
 use super::context::ChunkLookahead;
 use crate::Surveyed;
@@ -69,19 +69,27 @@ impl ChunkPlaces {
     }
 }
 
-/// The chunks of a recording in their order, as far as nothing is out of order in them.
+/// The chunks of a recording in their order, as far as nothing is out of order in them, and the types of the last one.
 #[derive(Clone, Debug, Default)]
-pub(in crate::jfr) struct SurveyedChunks(Arc<Vec<ChunkPlaces>>);
+pub(in crate::jfr) struct SurveyedChunks {
+    chunks: Arc<Vec<ChunkPlaces>>,
+    pub(super) types: KnownTypes,
+}
 
 impl SurveyedChunks {
-    pub(super) fn new(chunks: Vec<ChunkPlaces>) -> Self {
-        Self(Arc::new(chunks))
+    pub(super) fn new(chunks: Vec<ChunkPlaces>, types: KnownTypes) -> Self {
+        Self {
+            chunks: Arc::new(chunks),
+            types,
+        }
     }
 
     /// Returns what was found of the chunk at an offset of its part.
     pub(super) fn at(&self, offset: u64) -> Option<&ChunkPlaces> {
-        let found = self.0.binary_search_by_key(&offset, |chunk| chunk.offset);
-        self.0.get(found.ok()?)
+        let found = self
+            .chunks
+            .binary_search_by_key(&offset, |chunk| chunk.offset);
+        self.chunks.get(found.ok()?)
     }
 
     pub(in crate::jfr) fn say(self) -> Surveyed {

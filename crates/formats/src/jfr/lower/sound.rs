@@ -5,7 +5,7 @@ use traceloom_model::{Limit, Limits};
 
 use super::super::header::{HEADER, Header, begins_chunk};
 use super::super::scan::Scan;
-use super::super::schema::TypeSchemas;
+use super::super::schema::{KnownTypes, TypeSchemas};
 use super::super::split::PartView;
 use super::super::walk::{EventHead, after_alike, find_schema, head, named_metadata};
 use crate::{Error, Pull};
@@ -33,7 +33,7 @@ pub(super) fn sound_schema<'k>(
     offset: u64,
     header: &Header,
     limits: &Limits,
-    known: &'k mut Option<TypeSchemas>,
+    known: &'k mut KnownTypes,
 ) -> Result<Option<&'k TypeSchemas>, Error> {
     if header.chunk_size > WHOLE {
         let body = view.metadata(offset, header)?;
@@ -49,7 +49,7 @@ pub(super) fn sound_schema<'k>(
     if settled.is_none() {
         *known = find_schema(chunk, header, limits);
     }
-    Ok(known.as_ref())
+    Ok(known.as_deref())
 }
 
 /// Shows the windows of the chunk that the pull is at to `take`, from behind its header on, as [`each_window_within`] does. Returns

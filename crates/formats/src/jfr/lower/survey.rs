@@ -7,7 +7,7 @@ use traceloom_model::{Flow, Limits, Note};
 use super::super::frame::{ChunkCutter, ExtentSource, PieceSink};
 use super::super::header::{HEADER, Header};
 use super::super::read::settle_schema;
-use super::super::schema::TypeSchemas;
+use super::super::schema::{KnownTypes, TypeSchemas};
 use super::super::split::PartView;
 use super::super::value::SkippedValues;
 use super::super::walk::{ChunkStretch, EventWalk, Outline};
@@ -93,7 +93,7 @@ pub(in crate::jfr) fn choose(
     source: &dyn Source,
     parts: Range<usize>,
     limits: &Limits,
-    known: &mut Option<TypeSchemas>,
+    known: &mut KnownTypes,
 ) -> Result<(RecordingChoice, SurveyedChunks), Error> {
     if let Some(chosen) = choose_by_sizes(source, parts.clone(), limits, known)? {
         return Ok(chosen);
@@ -115,7 +115,7 @@ fn choose_by_sizes(
     source: &dyn Source,
     parts: Range<usize>,
     limits: &Limits,
-    known: &mut Option<TypeSchemas>,
+    known: &mut KnownTypes,
 ) -> Result<Option<(RecordingChoice, SurveyedChunks)>, Error> {
     let mut found = Found::default();
     let (mut chunks, is_one_part) = (Vec::new(), parts.len() == 1);
@@ -153,7 +153,10 @@ fn choose_by_sizes(
             consumed = walked;
         }
     }
-    Ok(Some((found.choice(), SurveyedChunks::new(chunks))))
+    Ok(Some((
+        found.choice(),
+        SurveyedChunks::new(chunks, known.clone()),
+    )))
 }
 
 /// Returns `true` if the recording has one chunk, which can be decided on when it is lowered.
@@ -201,7 +204,7 @@ impl Found {
 
 struct SampleSurvey<'l> {
     limits: &'l Limits,
-    schema: Option<TypeSchemas>,
+    schema: KnownTypes,
     found: Found,
 }
 

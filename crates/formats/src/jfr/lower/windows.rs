@@ -13,7 +13,7 @@ use super::super::frame::ExtentSource;
 use super::super::header::{HEADER, Header, begins_chunk, is_cut_magic};
 use super::super::record::ChunkContext;
 use super::super::scan::Scan;
-use super::super::schema::TypeSchemas;
+use super::super::schema::{KnownTypes, TypeSchemas};
 use super::super::split::PartView;
 use super::super::value::DecodingRules;
 use super::super::walk::{CHECKPOINT, EventWalk, after_alike, head};
@@ -160,7 +160,7 @@ impl LookOver<'_> {
         offset: u64,
         header: &Header,
         limits: &Limits,
-        known: &mut Option<TypeSchemas>,
+        known: &mut KnownTypes,
         amounts_only: bool,
     ) -> Result<Option<ChunkLook>, Error> {
         let begin = self.begin;
