@@ -28,6 +28,9 @@ pub(crate) struct ReadFlags {
     pub(crate) methods: MethodFlags,
     #[command(flatten)]
     pub(crate) time: TimeFlags,
+    /// Paths by their place that could not be opened, and were told: they keep their numbers.
+    #[arg(skip)]
+    pub(crate) unopened: Vec<usize>,
     /// What a page says of what it is made from.
     #[arg(long, value_name = "TEXT", hide = true)]
     pub(crate) doubt: Option<String>,
@@ -127,6 +130,9 @@ impl<'f> Inputs<'f> {
 
     fn open_next(&mut self) -> anyhow::Result<Option<(usize, Input)>> {
         while let Some((at, path)) = self.paths.next() {
+            if self.flags.unopened.contains(&at) {
+                continue;
+            }
             let opened = open(path, &self.flags.common).and_then(|input| {
                 documents(&input)?;
                 Ok(input)

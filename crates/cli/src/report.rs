@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
+use traceloom_analysis::filter::Filter;
 use traceloom_analysis::report::{CallCollector, Collector, Findings, Report, Source, html};
 use traceloom_analysis::stage::Tee;
 use traceloom_analysis::timeline::{self as tracks, Timeline};
@@ -68,14 +69,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
 
     let mut inputs = flags.read.inputs();
     let mut read = read(options, &mut inputs)?;
-    // What could not be opened was told.
-    let paths: Vec<String> = read
-        .sources
-        .iter()
-        .map(|source| source.path.clone())
-        .collect();
     let mut tree_flags = flags.grouped(&options.groups);
-    tree_flags.read.paths = paths;
+    tree_flags.read.unopened.clone_from(&read.unopened);
     let PageViews {
         trees,
         over_time,
@@ -101,6 +96,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
         words.join(" ")
     );
     let when = |time: Timestamp| style.when(read.dated, time);
+    // Those of recordings read apart came first.
+    let place = |path: &str| read.sources.iter().position(|source| source.path == path);
+    read.notes.sort_by_key(|(path, _)| place(path));
     let page = html(&Report {
         title: &title,
         made: &made,
@@ -136,6 +134,8 @@ impl Options {
 /// What was read of all inputs.
 struct ReadInputs {
     sources: Vec<Source>,
+    /// Places of the paths that could not be opened, which was told.
+    unopened: Vec<usize>,
     findings: Findings,
     notes: Vec<(String, Note)>,
     notes_dropped: u64,
@@ -150,10 +150,11 @@ struct RecordingFindings {
 }
 
 impl RecordingFindings {
-    fn new(options: &Options) -> anyhow::Result<Self> {
+    /// Takes the calls that the flags choose, without the methods that `methods` does not admit.
+    fn new(options: &Options, methods: Filter) -> anyhow::Result<Self> {
         let flags = &options.tree;
         let mut selection = flags.calls.selection(&flags.read.common)?;
-        selection.filter = selection.filter.and(flags.read.methods.rules()?);
+        selection.filter = selection.filter.and(methods);
         Ok(Self {
             calls: CallCollector::new(selection, options.most()),
             rest: Collector::new(options.most()),
@@ -186,8 +187,8 @@ impl ReadInputs {
     }
 }
 
-/// Returns true if what a page says in tables needs a reading of its own: samples of JFR are events there, too, methods that are
-/// hidden count, and of several inputs relative times count from the first.
+/// Returns true if what a page says in tables needs a reading of its own: there, samples of JFR are events too, calls of hidden
+/// methods are listed, and relative times of several inputs have one zero.
 fn is_read_apart(read: &ReadFlags, recording: &RecordingReader<'_>) -> bool {
     trees::is_of(&recording.document, "jfr") || recording.hides_methods() || counts_apart(read)
 }
@@ -202,12 +203,20 @@ fn read(options: &Options, inputs: &mut Inputs<'_>) -> anyhow::Result<ReadInputs
     let flags = &options.tree;
     let mut read = ReadInputs {
         sources: Vec::new(),
+        unopened: Vec::new(),
         findings: Findings::default(),
         notes: Vec::new(),
         notes_dropped: 0,
         dated: true,
     };
-    for input in inputs.all()? {
+    // Once: the file of the rules may be a pipe.
+    let methods = flags.read.methods.rules()?;
+    let all = inputs.all()?;
+    let is_open = |at: &usize| all.iter().any(|input| input.number == at + 1);
+    read.unopened = (0..flags.read.paths.len())
+        .filter(|at| !is_open(at))
+        .collect();
+    for input in all {
         let path = input.path();
         let recordings = input.recordings()?;
         read.sources.push(source(&input.input, &recordings));
@@ -218,7 +227,7 @@ fn read(options: &Options, inputs: &mut Inputs<'_>) -> anyhow::Result<ReadInputs
             if !is_read_apart(&flags.read, recording) {
                 return Ok(Notes::default());
             }
-            let mut found = RecordingFindings::new(options)?;
+            let mut found = RecordingFindings::new(options, methods.clone())?;
             let RecordingFindings { calls, rest } = &mut found;
             let notes = if recording.hides_methods() {
                 recording.lower_every_method(&flags.read.common.lower_options()?, calls)?;
@@ -239,7 +248,7 @@ const MOST_ROWS: usize = 500_000;
 /// Tracks of a recording that have a line of their own.
 const MOST_TRACKS: usize = 500;
 
-/// What a page draws, all of one reading, which finds what its tables say where nothing else did.
+/// What a page draws, all of one reading, and the findings of recordings that are not [read apart](is_read_apart).
 struct PageViews {
     trees: Vec<CallTree>,
     over_time: Vec<OverTime>,
@@ -275,7 +284,7 @@ impl PageViews {
             let mut spans = spans.with_tracks(MOST_TRACKS);
             let mut tables = match is_read_apart(&options.tree.read, recording) {
                 true => None,
-                false => Some(RecordingFindings::new(options)?),
+                false => Some(RecordingFindings::new(options, Filter::default())?),
             };
             let mut chosen: Vec<&mut (dyn Sink + Send)> = vec![&mut spans];
             chosen.extend(times.as_mut().map(|times| times as &mut (dyn Sink + Send)));

@@ -72,6 +72,34 @@ fn what_is_wrong_is_told_once() {
     assert_eq!(std::fs::read(&target).expect("a file"), b"mine");
 }
 
+/// Recordings that are read apart and those that one reading serves count once, side by side too; paths keep their numbers.
+#[test]
+fn every_recording_counts_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.jfr");
+    std::fs::write(&path, traceloom_samples::bytes("jfr", 3, 40_000)).expect("a file");
+    let jfr = path.to_string_lossy();
+    let calls = "<dd>56 calls of 1,121 spans; 1 failed, 1.8 %</dd>";
+    let alone = page(&[&jfr]);
+    let (_, about) = alone.split_once("class=\"about\">").expect("the head");
+    let (samples, _) = about.split_once(" samples").expect("samples");
+    assert!((3..9).contains(&samples.len()), "{samples}");
+    for both in [page(&[SHOP, &jfr]), page(&[&jfr, SHOP])] {
+        assert!(both.contains(calls));
+        let counted = format!("56 calls · {samples} samples");
+        assert!(both.contains(&counted), "{counted}");
+    }
+    let rules = folder.path().join("rules");
+    std::fs::write(&rules, "com.acme.shop.payment* * EXCLUDE\n").expect("a file");
+    let hidden = page(&[SHOP, "--filter-file", &rules.to_string_lossy()]);
+    assert!(hidden.contains("<dd>56 calls of "));
+    let shifted = ["/nonexistent/file", SHOP, "--shift", "2=+1h", "-o", "-"];
+    let shifted = report(&shifted);
+    assert_eq!(shifted.status.code(), Some(1));
+    assert_eq!(String::from_utf8_lossy(&shifted.stderr).lines().count(), 1);
+    assert!(String::from_utf8_lossy(&shifted.stdout).contains(calls));
+}
+
 /// What the shipped dump is made to show is found by the commands that it is shown with.
 #[test]
 fn the_story_of_the_sample_is_found() {
