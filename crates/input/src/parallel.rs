@@ -36,7 +36,7 @@ impl From<Batch> for ThreadMessage {
 /// Lowers a document into `sink`: in pieces on all processors where its format can cut it and its bytes
 /// can be read from anywhere, else as a whole. What the sink gets is the same.
 ///
-/// Memory is, for each thread, the largest piece with its tables and 64 batches. What is wrong with the
+/// Memory is, for each thread, what lowering a piece holds, at most all of it, with its tables and 64 batches. What is wrong with the
 /// bytes before any format looks at them comes as notes at the end.
 ///
 /// # Errors

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// What [`crate::Format::split`] found out about the pieces, in a form of its format's own. Clones are the same.
+/// What [`crate::Format::split`] found out about the pieces; only its format can read it. Equal are a value and its clones.
 #[derive(Clone)]
 pub struct Surveyed(Arc<dyn Any + Send + Sync>);
 

@@ -114,6 +114,11 @@ impl ChunkCutter {
         }
     }
 
+    /// Returns true if all that was fed is handed on, so that something else may take chunks before the next window.
+    pub(super) fn is_between_chunks(&self) -> bool {
+        self.stray.is_none() && self.searched == 0
+    }
+
     fn end_stray(&mut self, pieces: &mut dyn PieceSink) -> Flow {
         let Some(stray) = self.stray.take() else {
             return ControlFlow::Continue(());

@@ -1,8 +1,8 @@
 //! Walking over a chunk's events, and finding the next one behind damage.
 
 use std::sync::Arc;
-use traceloom_model::Limits;
 
+use traceloom_model::Limits;
 use traceloom_model::bounds::subslice;
 
 use super::header::{HEADER, Header};
@@ -350,7 +350,7 @@ impl<'a, 's> EventWalk<'a, 's> {
             return None;
         }
         let Some(head) = head(self.chunk, self.at, self.compressed) else {
-            // The next window has all of it.
+            // A window may end inside an event; the next one begins with it.
             return (!self.is_window).then(|| self.lost(self.at + 1));
         };
         let Some(type_index) = self.event_type(head.type_id) else {

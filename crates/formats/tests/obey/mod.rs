@@ -321,6 +321,7 @@ pub fn lowers(format: &'static Format, input: &[u8]) -> Result<(), String> {
     };
     let options = LowerOptions {
         whole: Some(pieces.whole),
+        surveyed: pieces.surveyed,
         ..LowerOptions::default()
     };
     let mut joined = Recording::default();

@@ -259,7 +259,7 @@ impl<'s> ChunkSummary<'s> {
             self.ticks = Some((first.min(start), last.max(end)));
         }
         if of.early {
-            self.kept.event(index, body);
+            self.kept.event(index, body, &self.limits)?;
         }
         if let Some((rule, amounts)) = &of.sampled {
             let clock = self.clock;

@@ -19,11 +19,15 @@ pub(super) struct KeptBytes {
 }
 
 impl KeptBytes {
-    /// Keeps the fields of an event of the type at `index`.
-    pub(super) fn event(&mut self, index: usize, body: Scan<'_>) {
+    /// Keeps the fields of an event of the type at `index`; none where there are more events than the limit on tables allows.
+    pub(super) fn event(&mut self, index: usize, body: Scan<'_>, limits: &Limits) -> Option<()> {
+        if self.events.len() as u64 >= limits.of(Limit::Table) {
+            return None;
+        }
         let from = self.bytes.len();
         self.bytes.extend_from_slice(body.rest());
         self.events.push((index, from..self.bytes.len()));
+        Some(())
     }
 
     /// Keeps the constants of a checkpoint, of the types that `wanted` is true for; none where anything of it is damaged, or

@@ -53,6 +53,7 @@ use self::profiles::{Profiles, ROWS, Rule};
 use self::references::MetReferences;
 use self::rows::EventRowParts;
 use self::sound::WHOLE;
+use self::windows::LookOver;
 use super::frame::{ChunkCutter, ExtentSource, PieceSink, unsupported, unsupported_version};
 use super::header::{Header, RecordingExtent};
 use super::read::{note_of, settle_schema};
@@ -61,7 +62,6 @@ use super::scan::Scan;
 use super::schema::{KnownTypes, TypeSchemas};
 use super::value::DecodedValue;
 use super::walk::{ChunkStretch, EventWalk, Outline, head};
-use crate::codec::each_window;
 use crate::{Error, LowerOptions, Source, Step, Whole, damage, info, warn};
 
 /// Lowers every part of `source`.
@@ -104,26 +104,34 @@ fn lower_windows(
     };
     for part in 0..source.parts().len() {
         let mut pull = source.open(part, 0)?;
-        let flow = lowering.windows(source, part, pull.as_mut(), &surveyed, whole)?;
-        if flow.is_break() {
-            return Ok(());
+        let pull = pull.as_mut();
+        let window = pull.pull(0, 8)?;
+        if let Some((major, minor)) = unsupported_version(window.bytes) {
+            return Err(Error::unsupported(window.offset, unsupported(major, minor)));
         }
+        let mut look_over = LookOver::new(source, part, pull, &surveyed, whole)?;
         let mut frames = ChunkCutter::default();
-        let mut first = true;
-        let mut refused = None;
-        let whole = each_window(pull.as_mut(), 8, |window| {
-            if std::mem::take(&mut first)
-                && let Some((major, minor)) = unsupported_version(window.bytes)
-            {
-                refused = Some(Error::unsupported(window.offset, unsupported(major, minor)));
-                return Step::Stop;
+        let (mut consumed, mut need) = (0, 8);
+        loop {
+            if let Some(look_over) = look_over.as_mut().filter(|_| frames.is_between_chunks()) {
+                match lowering.windows(look_over, pull, consumed)? {
+                    ControlFlow::Break(()) => return Ok(()),
+                    // What was asked for was of a chunk before.
+                    ControlFlow::Continue(true) => need = 8,
+                    ControlFlow::Continue(false) => {}
+                }
+                consumed = 0;
             }
-            frames.feed(window, &options.limits, &mut lowering)
-        })?;
-        match refused {
-            Some(error) => return Err(error),
-            None if whole => {}
-            None => return Ok(()),
+            let window = pull.pull(consumed, need)?;
+            let is_last = window.eof;
+            match frames.feed(window, &options.limits, &mut lowering) {
+                Step::Stop => return Ok(()),
+                Step::More { .. } if is_last => break,
+                Step::More {
+                    consumed: taken,
+                    need: wanted,
+                } => (consumed, need) = (taken, wanted),
+            }
         }
     }
     let _ = lowering.finish();

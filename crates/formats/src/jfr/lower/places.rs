@@ -22,26 +22,32 @@ pub(in crate::jfr) struct ChunkPlaces {
     pub(super) stretches: Vec<Range<u64>>,
     /// Every event is of a type that is described.
     pub(super) is_described: bool,
-    /// Whether events of a type say something about others.
-    is_early: Vec<bool>,
+}
+
+/// Returns whether events of a type say something about others, by its index.
+pub(super) fn early_types(schema: &TypeSchemas) -> Vec<bool> {
+    let names = schema.types.iter().map(|found| &found.name);
+    names.map(|name| ChunkLookahead::reads(name)).collect()
 }
 
 impl ChunkPlaces {
-    pub(super) fn new(offset: u64, schema: &TypeSchemas) -> Self {
-        let types = schema.types.iter();
+    pub(super) fn new(offset: u64, n_types: usize) -> Self {
         Self {
             offset,
-            met: vec![false; schema.types.len()],
+            met: vec![false; n_types],
             stretches: Vec::new(),
             is_described: true,
-            is_early: types
-                .map(|found| ChunkLookahead::reads(&found.name))
-                .collect(),
         }
     }
 
-    /// Takes an event, whose window begins at `window` of the part; returns true if events like it need not be shown.
-    pub(super) fn meet(&mut self, window: u64, head: &EventHead, schema: &TypeSchemas) -> bool {
+    /// Takes an event, whose window begins at `window` of the part; returns true if those of its type right behind it need not be
+    /// taken. The types come with those that are [early](early_types).
+    pub(super) fn meet(
+        &mut self,
+        window: u64,
+        head: &EventHead,
+        (schema, early): (&TypeSchemas, &[bool]),
+    ) -> bool {
         let is_early = match head.type_id {
             METADATA => return true,
             CHECKPOINT => true,
@@ -50,7 +56,7 @@ impl ChunkPlaces {
                     if let Some(met) = self.met.get_mut(index) {
                         *met = true;
                     }
-                    self.is_early.get(index) == Some(&true)
+                    early.get(index) == Some(&true)
                 }
                 None => {
                     self.is_described = false;

@@ -12,9 +12,9 @@ use super::super::split::PartView;
 use super::super::value::SkippedValues;
 use super::super::walk::{ChunkStretch, EventWalk, Outline};
 use super::met::{MetSamples, RecordingChoice};
-use super::places::{ChunkPlaces, SurveyedChunks};
+use super::places::{ChunkPlaces, SurveyedChunks, early_types};
 use super::profiles::{AllocSource, Rule};
-use super::sound::{sound_header, sound_schema, walk_sizes};
+use super::sound::{WHOLE, sound_header, sound_schema, walk_sizes};
 use crate::codec::each_window;
 use crate::{Error, Source};
 
@@ -95,7 +95,7 @@ pub(in crate::jfr) fn choose(
     limits: &Limits,
     known: &mut KnownTypes,
 ) -> Result<(RecordingChoice, SurveyedChunks), Error> {
-    if let Some(chosen) = choose_by_sizes(source, parts.clone(), limits, known)? {
+    if let Some(chosen) = choose_by_sizes(source, parts.clone(), limits, known, WHOLE)? {
         return Ok(chosen);
     }
     *known = None;
@@ -110,12 +110,13 @@ pub(in crate::jfr) fn choose(
     Ok((survey.found.choice(), SurveyedChunks::default()))
 }
 
-/// Decides without holding a chunk; none where sizes do not lead from event to event and from chunk to chunk.
+/// Decides without holding a chunk, and tells of chunks of more than `whole` bytes what was met where; none where sizes do not lead from event to event and from chunk to chunk.
 fn choose_by_sizes(
     source: &dyn Source,
     parts: Range<usize>,
     limits: &Limits,
     known: &mut KnownTypes,
+    whole: u64,
 ) -> Result<Option<(RecordingChoice, SurveyedChunks)>, Error> {
     let mut found = Found::default();
     let (mut chunks, is_one_part) = (Vec::new(), parts.len() == 1);
@@ -137,16 +138,18 @@ fn choose_by_sizes(
                 return Ok(None);
             };
             let begin = pull.pull(0, HEADER)?.offset;
-            let mut places = ChunkPlaces::new(begin, schema);
+            let early = early_types(schema);
+            let mut places = ChunkPlaces::new(begin, schema.types.len());
             let walked = walk_sizes(pull, &header, |window, head| {
-                places.meet(window, head, schema)
+                places.meet(window, head, (schema, &early))
             })?;
             let Some(walked) = walked else {
                 return Ok(None);
             };
             let met = &places.met;
             found.add(schema, met, &met_sources(schema, met));
-            if is_one_part && places.is_described {
+            // Others are lowered from memory.
+            if is_one_part && places.is_described && header.chunk_size > whole {
                 chunks.push(places);
             }
             offset += header.chunk_size;
@@ -287,7 +290,7 @@ mod tests {
         };
         let quick = |bytes: &[u8]| {
             let source = SliceSource::default().with("a.jfr", &FORMAT, bytes);
-            let chosen = choose_by_sizes(&source, 0..1, &limits, &mut None).unwrap();
+            let chosen = choose_by_sizes(&source, 0..1, &limits, &mut None, WHOLE).unwrap();
             chosen.map(|(choice, _)| choice)
         };
         assert_eq!(quick(&bytes), Some(slow(&bytes)));

@@ -1,7 +1,7 @@
 //! Chunks in which nothing is out of order, lowered window by window.
 //!
 //! A chunk is read twice: for its constants and what events say about others, and for its events. Memory is a window, and what
-//! is kept of the chunk. Where anything deserves more than a note about one event, the chunk is lowered as a whole.
+//! is kept of the chunk. A chunk that something has to be recovered in is lowered from memory.
 
 use std::ops::ControlFlow;
 use std::slice;
@@ -19,74 +19,70 @@ use super::super::value::DecodingRules;
 use super::super::walk::{CHECKPOINT, EventWalk, after_alike, head};
 use super::constants::Constants;
 use super::kept::KeptBytes;
-use super::places::{ChunkPlaces, SurveyedChunks};
+use super::places::{ChunkPlaces, SurveyedChunks, early_types};
 use super::sound::{each_window_of, each_window_within, sound_header};
 use super::survey::{add_met, met_sources};
 use super::{ChunkEvents, Lowering, wants_constants};
 use crate::{Chunk, Error, Part, Pull, Source};
 
 /// Where the chunks of a part are looked over before their events are lowered.
-struct LookOver<'s> {
+pub(super) struct LookOver<'s> {
     source: &'s dyn Source,
     part: usize,
     view: PartView<'s>,
-    /// Where the next chunk begins, from the beginning of the source.
-    begin: u64,
+    /// Offset in the part at which the source begins.
+    first: u64,
     surveyed: &'s SurveyedChunks,
+    /// Chunks of more bytes are lowered in windows.
+    whole: u64,
+    /// The last chunk that has to be lowered from memory.
+    refused: Option<u64>,
 }
 
 /// What a look over a chunk finds.
 struct ChunkLook {
     places: ChunkPlaces,
+    /// Whether events of a type say something about others, by its index.
+    is_early: Vec<bool>,
     kept: KeptBytes,
 }
 
 impl Lowering<'_> {
-    /// Lowers chunks of more than `whole` bytes from the beginning of a part on, and leaves the pull at the first one that has to
-    /// be lowered as a whole.
+    /// Lowers the chunks that begin `consumed` bytes behind where the pull is, and leaves the pull at the first one that has to be
+    /// lowered from memory, or where a chunk has changed since it was looked over. Returns true if there were any.
     ///
     /// # Errors
     /// What the source fails with.
     pub(super) fn windows(
         &mut self,
-        source: &dyn Source,
-        part: usize,
+        look_over: &mut LookOver<'_>,
         pull: &mut dyn Pull,
-        surveyed: &SurveyedChunks,
-        whole: u64,
-    ) -> Result<Flow, Error> {
-        let is_seekable = |part: &Part| part.size.is_some();
-        if !source.parts().get(part).is_some_and(is_seekable) {
-            return Ok(ControlFlow::Continue(()));
-        }
-        let mut look_over = LookOver {
-            source,
-            part,
-            view: PartView::new(source, part),
-            begin: 0,
-            surveyed,
-        };
+        mut consumed: usize,
+    ) -> Result<ControlFlow<(), bool>, Error> {
+        let mut any = false;
         let (limits, amounts_only) = (self.limits, self.amounts_only);
-        let mut consumed = 0;
         loop {
             let window = pull.pull(consumed, HEADER)?;
-            let (offset, held) = (window.offset, window.bytes.len() as u64);
-            let header = sound_header(window.bytes, &limits);
-            let Some(header) = header.filter(|header| header.chunk_size > whole.max(held)) else {
-                return Ok(ControlFlow::Continue(()));
+            let Some(header) = look_over.takes(window, &limits) else {
+                return Ok(ControlFlow::Continue(any));
             };
+            let offset = window.offset;
             let mut known = self.schema.take();
             let look = look_over.chunk(offset, &header, &limits, &mut known, amounts_only)?;
             let lowered = match (look, &known) {
                 (Some(look), Some(schema)) => {
+                    any = true;
                     self.window_events(pull, offset, &header, schema, look)?
                 }
-                _ => ControlFlow::Continue(None),
+                _ => {
+                    look_over.refused = Some(offset);
+                    ControlFlow::Continue(None)
+                }
             };
             self.schema = known;
             match lowered {
                 ControlFlow::Continue(Some(taken)) => consumed = taken,
-                ControlFlow::Continue(None) => return Ok(ControlFlow::Continue(())),
+                ControlFlow::Continue(None) => return Ok(ControlFlow::Continue(any)),
                 ControlFlow::Break(()) => return Ok(ControlFlow::Break(())),
             }
         }
@@ -152,9 +148,43 @@ impl Lowering<'_> {
     }
 }
 
-impl LookOver<'_> {
-    /// Looks over the next chunk, which begins at `offset` of the part, and whose types are known then; none where anything is out
-    /// of order.
+impl<'s> LookOver<'s> {
+    /// Looks over the chunks of a part that `pull` is at the beginning of; none where bytes have to be decompressed from the part's
+    /// beginning.
+    ///
+    /// # Errors
+    /// What the pull fails with.
+    pub(super) fn new(
+        source: &'s dyn Source,
+        part: usize,
+        pull: &mut dyn Pull,
+        surveyed: &'s SurveyedChunks,
+        whole: u64,
+    ) -> Result<Option<Self>, Error> {
+        let is_seekable = |part: &Part| part.size.is_some();
+        if !source.parts().get(part).is_some_and(is_seekable) {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            source,
+            part,
+            view: PartView::new(source, part),
+            first: pull.pull(0, HEADER)?.offset,
+            surveyed,
+            whole,
+            refused: None,
+        }))
+    }
+
+    /// Returns the header of the chunk that a window begins with, if it may be lowered in windows and is not in memory.
+    fn takes(&self, window: Chunk<'_>, limits: &Limits) -> Option<Header> {
+        let header = sound_header(window.bytes, limits)?;
+        let held = window.bytes.len() as u64;
+        let is_long = header.chunk_size > self.whole.max(held);
+        (is_long && self.refused != Some(window.offset)).then_some(header)
+    }
+
+    /// Looks over the chunk that begins at `offset` of the part, and whose types are known then; none where anything is out of order.
     fn chunk(
         &mut self,
         offset: u64,
@@ -163,14 +193,14 @@ impl LookOver<'_> {
         known: &mut KnownTypes,
         amounts_only: bool,
     ) -> Result<Option<ChunkLook>, Error> {
-        let begin = self.begin;
-        self.begin += header.chunk_size;
+        let begin = offset.saturating_sub(self.first);
         let body = self.view.metadata(begin, header)?;
         let Some(schema) = body.and_then(|body| TypeSchemas::settle(known, body, limits)) else {
             return Ok(None);
         };
         let mut look = ChunkLook {
-            places: ChunkPlaces::new(offset, schema),
+            places: ChunkPlaces::new(offset, schema.types.len()),
+            is_early: early_types(schema),
             kept: KeptBytes::default(),
         };
         let surveyed = self.surveyed.at(offset);
@@ -231,7 +261,10 @@ impl ChunkLook {
                 continue;
             }
             at = head.end;
-            if self.places.meet(window, &head, rules.schema) {
+            if self
+                .places
+                .meet(window, &head, (rules.schema, &self.is_early))
+            {
                 known = Some(head.type_id);
                 continue;
             }
@@ -239,7 +272,7 @@ impl ChunkLook {
             let body = Scan::new(subslice(bytes, head.body..head.end), compressed);
             match head.type_id {
                 CHECKPOINT => self.kept.checkpoint(rules, body, limits, wanted)?,
-                id => self.kept.event(rules.schema.index(id)?, body),
+                id => self.kept.event(rules.schema.index(id)?, body, limits)?,
             }
         }
         Some(at)
@@ -250,12 +283,13 @@ impl ChunkLook {
 mod tests {
     use super::super::lower_windows;
     use super::super::narrow::Narrow;
+    use super::super::sound::WHOLE;
     use super::*;
     use crate::jfr::split::split;
     use crate::{LowerOptions, Piece};
     use std::collections::BTreeMap;
     use traceloom_model::{Asks, Batch, ProfileId, StackId, Stage};
-    use traceloom_samples::jfr::sample;
+    use traceloom_samples::jfr::{ChunkBuilder, DescribedField, DescribedType, How, TYPES, sample};
 
     /// What a sink is told; of samples that may be added up, their sums.
     #[derive(Default, PartialEq)]
@@ -349,10 +383,59 @@ mod tests {
         }
     }
 
+    const SETTINGS: &[DescribedType] = &[DescribedType(
+        120,
+        "jdk.ActiveSetting",
+        &[
+            DescribedField("id", 11, How::Here, None),
+            DescribedField("name", 20, How::Here, None),
+            DescribedField("value", 20, How::Here, None),
+        ],
+    )];
+
+    /// A chunk of about so many bytes: settings and constants before, between and behind samples.
+    fn long(bytes: usize, start: i64) -> Vec<u8> {
+        let mut chunk = ChunkBuilder::new(2, true, start, 1_000_000_000);
+        let states = ["STATE_RUNNABLE", "STATE_SLEEPING", "STATE_IN_OBJECT_WAIT"];
+        for (at, state) in (1..).zip(states) {
+            let setting = chunk.bytes().long(101).text("period");
+            chunk.event(120, &setting.text(&format!("{}0 ms", at * 2)));
+            let constants = vec![(at, chunk.bytes().text(state))];
+            chunk.checkpoint(&[(25, constants)]);
+            let most = chunk.out.len() + bytes / states.len();
+            for time in 0.. {
+                let sample = chunk.bytes().long(time).long(1).long(7);
+                chunk.event(101, &sample.long(time % 4));
+                if chunk.out.len() > most {
+                    break;
+                }
+            }
+        }
+        chunk.metadata(&[TYPES, SETTINGS]);
+        chunk.finish()
+    }
+
+    /// Long chunks among short ones and damaged ones, as a whole and in pieces that a survey met.
     #[test]
-    fn pieces_are_told_in_windows_by_what_a_survey_met() {
-        let bytes = made(3, 1_200_000);
-        let narrow = Narrow::new(&bytes, 500);
+    fn long_chunks_pass_in_windows_wherever_they_are() {
+        let whole = usize::try_from(WHOLE).unwrap();
+        let (short, big) = (long(whole / 8, 7), long(whole + whole / 8, 9));
+        let mut damaged = big.clone();
+        let last = damaged.len() - 900;
+        damaged.get_mut(last..last + 9).unwrap().fill(0xff);
+        let sound = [&big[..], &short, &big, &big].concat();
+        let mixed = [&big[..], &short, &big, &damaged, b"stray", &big].concat();
+        for (bytes, most) in [(&sound, whole), (&mixed, damaged.len() + HEADER)] {
+            for asks in all_asks() {
+                let narrow = Narrow::new(bytes, 1_000);
+                let options = LowerOptions::default();
+                let in_windows = told(&narrow, &options, asks, WHOLE).unwrap();
+                let held = narrow.most.take();
+                assert!(held <= most, "{held} bytes, {most} are enough");
+                assert!(in_windows == told(&narrow, &options, asks, u64::MAX).unwrap());
+            }
+        }
+        let narrow = Narrow::new(&sound, 1_000);
         let pieces = split(&narrow, 0, &Limits::default()).unwrap().unwrap();
         let options = LowerOptions {
             whole: Some(pieces.whole),
@@ -360,16 +443,17 @@ mod tests {
             ..LowerOptions::default()
         };
         let surveyed = SurveyedChunks::of(options.surveyed.as_ref()).unwrap();
-        assert!(pieces.ranges.len() > 3);
+        assert_eq!(pieces.ranges.len(), 4);
         for range in pieces.ranges {
-            let places = surveyed.at(range.start).unwrap();
-            let end = range.end.min(bytes.len() as u64);
-            assert!(places.stretches.iter().all(|stretch| stretch.end <= end));
-            let piece = Piece::new(&narrow, 0, range);
+            let places = surveyed.at(range.start);
+            let is_long = places.is_some();
+            assert!(places.is_none_or(|places| places.stretches.len() == 3));
+            let piece = Piece::new(&narrow, 0, range.clone());
+            assert_eq!(is_long, range.start != big.len() as u64);
             for asks in all_asks() {
-                let in_windows = told(&piece, &options, asks, 0).unwrap();
-                let whole = told(&piece, &options, asks, u64::MAX).unwrap();
-                assert!(in_windows == whole, "piece at {}", places.offset);
+                let in_windows = told(&piece, &options, asks, WHOLE).unwrap();
+                let as_chunks = told(&piece, &options, asks, u64::MAX).unwrap();
+                assert!(in_windows == as_chunks, "piece at {}", range.start);
             }
         }
     }
