@@ -94,13 +94,10 @@ impl<V: Visit> PieceSink for ChunkRecordSink<'_, V> {
         )?;
         let mut walk = EventWalk::new(bytes, header, self.schema.as_deref(), &nothing, self.limits);
         let texts = ChunkConstants::new(bytes, header, walk.rules(), self.limits);
+        let rules = walk.rules();
         let place = ChunkContext {
-            chunk: bytes,
-            offset,
-            header,
-            rules: walk.rules(),
-            limits: self.limits,
             texts: Some(&texts),
+            ..ChunkContext::new((bytes, offset), header, rules, self.limits)
         };
         // Lent, not moved: a move waits for the stores of its parts, for a third of the loop.
         while let Some(stretch) = &walk.next(&mut SkippedValues) {

@@ -83,6 +83,23 @@ pub(super) struct ChunkContext<'a> {
 }
 
 impl<'a> ChunkContext<'a> {
+    /// What the events of `chunk`, which begins at `offset` of the part, share where no ids are looked up.
+    pub(super) fn new(
+        (chunk, offset): (&'a [u8], u64),
+        header: &'a Header,
+        rules: DecodingRules<'a>,
+        limits: &'a Limits,
+    ) -> Self {
+        Self {
+            chunk,
+            offset,
+            header,
+            rules,
+            limits,
+            texts: None,
+        }
+    }
+
     pub(super) fn body(&self, head: &EventHead) -> Scan<'a> {
         let bytes = subslice(self.chunk, head.body..head.end);
         Scan::new(bytes, self.header.compressed())

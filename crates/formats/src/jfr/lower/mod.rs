@@ -291,14 +291,7 @@ impl<'s> Lowering<'s> {
             Some((schema.index(head.type_id)?, walk.body(&head)))
         });
         self.look_ahead(early, alloc, &mut constants);
-        let place = ChunkContext {
-            chunk: bytes,
-            offset,
-            header,
-            rules,
-            limits: &limits,
-            texts: None,
-        };
+        let place = ChunkContext::new((bytes, offset), header, rules, &limits);
         if outline.reached == bytes.len() {
             walk.step_over(self.stepped_over(schema));
         }

@@ -100,9 +100,28 @@ pub(super) fn each_window_within(
     }
 }
 
-/// Walks over the events of the chunk that the pull is at, by their sizes, and shows `meet` each event, with the offset at which
-/// its window begins; those of its type right behind one are not shown where `meet` returns true. Returns the bytes of the last
-/// window that are of the chunk; none where sizes do not lead to its end.
+/// Walks over the whole events that `bytes` begin with, by their sizes, and shows them to `meet`, but for those of the type `known`,
+/// which is the last one that `meet` returned true for until one of another type comes. Returns their length.
+pub(super) fn each_event(
+    bytes: &[u8],
+    compressed: bool,
+    known: &mut Option<u64>,
+    mut meet: impl FnMut(&EventHead) -> bool,
+) -> usize {
+    let mut at = 0;
+    while let Some(head) = head(bytes, at, compressed) {
+        at = if *known == Some(head.type_id) {
+            after_alike(bytes, &head, compressed)
+        } else {
+            *known = meet(&head).then_some(head.type_id);
+            head.end
+        };
+    }
+    at
+}
+
+/// Walks over the events of the chunk that the pull is at as [`each_event`] does, and tells `meet` the offset at which the window
+/// begins. Returns the bytes of the last window that are of the chunk; none where sizes do not lead to its end.
 ///
 /// # Errors
 /// What the pull fails with.
@@ -111,18 +130,9 @@ pub(super) fn walk_sizes(
     header: &Header,
     mut meet: impl FnMut(u64, &EventHead) -> bool,
 ) -> Result<Option<usize>, Error> {
-    // The type of which no event needs to be shown, until one of another type comes.
     let mut known = None;
     each_window_of(pull, header, |bytes, window| {
-        let mut at = 0;
-        while let Some(head) = head(bytes, at, header.compressed()) {
-            at = if known == Some(head.type_id) {
-                after_alike(bytes, &head, header.compressed())
-            } else {
-                known = meet(window, &head).then_some(head.type_id);
-                head.end
-            };
-        }
-        Some(at)
+        let meet = |head: &EventHead| meet(window, head);
+        Some(each_event(bytes, header.compressed(), &mut known, meet))
     })
 }

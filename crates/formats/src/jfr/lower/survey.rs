@@ -95,7 +95,7 @@ pub(in crate::jfr) fn choose(
     limits: &Limits,
     known: &mut KnownTypes,
 ) -> Result<(RecordingChoice, SurveyedChunks), Error> {
-    if let Some(chosen) = choose_by_sizes(source, parts.clone(), limits, known, WHOLE)? {
+    if let Some(chosen) = choose_by_sizes(source, parts.clone(), limits, known)? {
         return Ok(chosen);
     }
     *known = None;
@@ -110,13 +110,13 @@ pub(in crate::jfr) fn choose(
     Ok((survey.found.choice(), SurveyedChunks::default()))
 }
 
-/// Decides without holding a chunk, and tells of chunks of more than `whole` bytes what was met where; none where sizes do not lead from event to event and from chunk to chunk.
+/// Decides without holding a chunk, and tells what was met where in long chunks; none where sizes do not lead from event to event
+/// and from chunk to chunk.
 fn choose_by_sizes(
     source: &dyn Source,
     parts: Range<usize>,
     limits: &Limits,
     known: &mut KnownTypes,
-    whole: u64,
 ) -> Result<Option<(RecordingChoice, SurveyedChunks)>, Error> {
     let mut found = Found::default();
     let (mut chunks, is_one_part) = (Vec::new(), parts.len() == 1);
@@ -149,7 +149,7 @@ fn choose_by_sizes(
             let met = &places.met;
             found.add(schema, met, &met_sources(schema, met));
             // Others are lowered from memory.
-            if is_one_part && places.is_described && header.chunk_size > whole {
+            if is_one_part && places.is_described && header.chunk_size > WHOLE {
                 chunks.push(places);
             }
             offset += header.chunk_size;
@@ -290,7 +290,7 @@ mod tests {
         };
         let quick = |bytes: &[u8]| {
             let source = SliceSource::default().with("a.jfr", &FORMAT, bytes);
-            let chosen = choose_by_sizes(&source, 0..1, &limits, &mut None, WHOLE).unwrap();
+            let chosen = choose_by_sizes(&source, 0..1, &limits, &mut None).unwrap();
             chosen.map(|(choice, _)| choice)
         };
         assert_eq!(quick(&bytes), Some(slow(&bytes)));

@@ -16,11 +16,11 @@ use super::super::scan::Scan;
 use super::super::schema::{KnownTypes, TypeSchemas};
 use super::super::split::PartView;
 use super::super::value::DecodingRules;
-use super::super::walk::{CHECKPOINT, EventWalk, after_alike, head};
+use super::super::walk::{CHECKPOINT, EventWalk};
 use super::constants::Constants;
 use super::kept::KeptBytes;
 use super::places::{ChunkPlaces, SurveyedChunks, early_types};
-use super::sound::{each_window_of, each_window_within, sound_header};
+use super::sound::{each_event, each_window_of, each_window_within, sound_header};
 use super::survey::{add_met, met_sources};
 use super::{ChunkEvents, Lowering, wants_constants};
 use crate::{Chunk, Error, Part, Pull, Source};
@@ -110,14 +110,7 @@ impl Lowering<'_> {
         let taken = each_window_of(pull, header, |bytes, offset| {
             let mut walk = EventWalk::of_window(bytes, header, schema, &limits);
             walk.step_over(stepped_over.clone());
-            let place = ChunkContext {
-                chunk: bytes,
-                offset,
-                header,
-                rules,
-                limits: &limits,
-                texts: None,
-            };
+            let place = ChunkContext::new((bytes, offset), header, rules, &limits);
             let end = ExtentSource::Declared;
             if flow.is_continue() {
                 flow = self.events(&mut walk, &place, end, &mut events, &mut constants);
@@ -254,28 +247,25 @@ impl ChunkLook {
         limits: &Limits,
         wanted: &dyn Fn(usize) -> bool,
     ) -> Option<usize> {
-        let (mut at, mut known) = (0, None);
-        while let Some(head) = head(bytes, at, compressed) {
-            if known == Some(head.type_id) {
-                at = after_alike(bytes, &head, compressed);
-                continue;
-            }
-            at = head.end;
+        let (mut is_sound, mut known) = (true, None);
+        let taken = each_event(bytes, compressed, &mut known, |head| {
             if self
                 .places
-                .meet(window, &head, (rules.schema, &self.is_early))
+                .meet(window, head, (rules.schema, &self.is_early))
             {
-                known = Some(head.type_id);
-                continue;
+                return true;
             }
-            known = None;
             let body = Scan::new(subslice(bytes, head.body..head.end), compressed);
-            match head.type_id {
-                CHECKPOINT => self.kept.checkpoint(rules, body, limits, wanted)?,
-                id => self.kept.event(rules.schema.index(id)?, body, limits)?,
-            }
-        }
-        Some(at)
+            let kept = match head.type_id {
+                CHECKPOINT => self.kept.checkpoint(rules, body, limits, wanted),
+                id => {
+                    (rules.schema.index(id)).and_then(|index| self.kept.event(index, body, limits))
+                }
+            };
+            is_sound &= kept.is_some();
+            false
+        });
+        is_sound.then_some(taken)
     }
 }
 
