@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use clap::Args;
 use serde_json::json;
 use traceloom_formats::datakit::EventKind;
-use traceloom_formats::{Record, RecordSink, RecordingSummary, Source as _};
+use traceloom_formats::{Record, RecordSink, RecordSums, RecordingSummary, Source as _};
 use traceloom_input::{Document, Input, lower};
 use traceloom_model::{Flow, Level, Limits, Note, Notes, PartId, Sink as _, StringId, Unit};
 
@@ -173,6 +173,17 @@ impl PartSummary {
         }
     }
 
+    /// Widens the times that are covered, by those of records.
+    fn cover(&mut self, time: Option<(i64, i64)>) {
+        let Some((start, end)) = time else {
+            return;
+        };
+        let zero = self.zero.unwrap_or(0);
+        let (start, end) = (start.saturating_add(zero), end.saturating_add(zero));
+        let (first, last) = self.time.unwrap_or((start, end));
+        self.time = Some((first.min(start), last.max(end)));
+    }
+
     /// Takes what a format summed up of the part called `file`.
     fn of(summary: RecordingSummary, file: &str, common: &Common) -> Self {
         let mut totals = ValueTotals::default();
@@ -201,7 +212,7 @@ impl PartSummary {
 
 /// How many records of each kind there are.
 ///
-/// Kinds repeat in runs and short cycles: looking behind the last hit first costs a comparison a record
+/// Kinds repeat in runs and short cycles: looking from the last hit on costs a comparison or two a record
 /// where a map costs several.
 #[derive(Default)]
 pub(crate) struct RecordCounts {
@@ -210,19 +221,19 @@ pub(crate) struct RecordCounts {
 }
 
 impl RecordCounts {
-    fn add(&mut self, kind: &str) {
-        for step in 0..self.counts.len() {
-            let at = (self.last + step) % self.counts.len();
+    fn add(&mut self, kind: &str, n: u64) {
+        let from_last = (self.last..self.counts.len()).chain(0..self.last);
+        for at in from_last {
             if let Some((known, count)) = self.counts.get_mut(at)
                 && known == kind
             {
-                *count += 1;
+                *count += n;
                 self.last = at;
                 return;
             }
         }
         self.last = self.counts.len();
-        self.counts.push((kind.to_owned(), 1));
+        self.counts.push((kind.to_owned(), n));
     }
 
     /// Returns the number of records.
@@ -297,21 +308,33 @@ impl RecordSink for PartSummary {
         if self.notes_only {
             return Flow::Continue(());
         }
-        self.records.add(record.kind());
-        self.decoded = self.decoded.max(record.offset() + record.len());
-        if let Some(zero) = record.time_zero() {
+        let record = record.summary();
+        self.records.add(record.kind, 1);
+        self.decoded = self.decoded.max(record.end);
+        if let Some(zero) = record.time_zero {
             if self.zero.is_none() {
                 let dated = |time: i64| time.saturating_add(zero);
                 self.time = self.time.map(|(first, last)| (dated(first), dated(last)));
             }
             self.zero = Some(zero);
         }
-        if let Some((start, end)) = record.time() {
-            let zero = self.zero.unwrap_or(0);
-            let (start, end) = (start.saturating_add(zero), end.saturating_add(zero));
-            let (first, last) = self.time.unwrap_or((start, end));
-            self.time = Some((first.min(start), last.max(end)));
+        self.cover(record.time);
+        Flow::Continue(())
+    }
+
+    fn only_sums(&self) -> bool {
+        true
+    }
+
+    fn sums(&mut self, sums: &RecordSums<'_>) -> Flow {
+        if self.notes_only {
+            return Flow::Continue(());
         }
+        for &(kind, n) in sums.kinds.iter().filter(|&&(_, n)| n > 0) {
+            self.records.add(kind, n);
+        }
+        self.decoded = self.decoded.max(sums.end);
+        self.cover(sums.time);
         Flow::Continue(())
     }
 

@@ -79,9 +79,9 @@ pub use codec::{
     Change, Chunk, ColumnTotal, Confidence, DescriptionError, Error, ErrorKind, Field, Fork,
     Format, LeftOut, Lower, LowerOptions, Member, Members, NativeConvert, Opaque, OpenReader,
     Output, Part, Piece, Pieces, Probe, Pull, Raise, RaiseOptions, Reader, Record, RecordSink,
-    RecordingSummary, Records, RowTarget, Scout, Scouted, Set, SlicePull, SliceSource, Source,
-    Split, Step, Summarise, Surveyed, Target, Whole, damage, drive, info, read_chunked, read_slice,
-    warn,
+    RecordSummary, RecordSums, RecordingSummary, Records, RowTarget, Scout, Scouted, Set,
+    SlicePull, SliceSource, Source, Split, Step, Summarise, Surveyed, Target, Whole, damage, drive,
+    info, read_chunked, read_slice, warn,
 };
 pub use detect::{Detected, Like, Near, PROBED, Unknown, detect, detect_bytes};
 pub use registry::{

@@ -14,7 +14,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use obey::{
-    Place, adds_up, along, cut, lowers, lowers_notes, lowers_stacks, obeys, sums_up, whole,
+    Place, adds_up, along, counts, cut, lowers, lowers_notes, lowers_stacks, obeys, sums_up, whole,
 };
 use proptest::prelude::*;
 use traceloom_formats::{FORMATS, Format, Probe, Record, RecordSink, by_name, read_slice};
@@ -92,6 +92,10 @@ fn laws(format: &'static Format, name: &str, input: &[u8]) {
             &format!("cut by {step}"),
             cut(format, input, &cuts, expected),
         );
+        law(
+            &format!("counted, cut by {step}"),
+            counts(format, input, &cuts),
+        );
     }
     let places = places(input, &boundaries, &mut random);
     let cuts: Vec<usize> = places.iter().map(|place| place.at).collect();
@@ -117,6 +121,10 @@ fn laws(format: &'static Format, name: &str, input: &[u8]) {
             lowers_notes(format, &input[..at]),
         );
         law(
+            &format!("counted, truncated at {at}"),
+            counts(format, &input[..at], &[at / 2]),
+        );
+        law(
             &format!("stacks alone, truncated at {at}"),
             lowers_stacks(format, &input[..at]),
         );
@@ -131,6 +139,10 @@ fn laws(format: &'static Format, name: &str, input: &[u8]) {
                 lowers(format, &changed),
             );
             law(&format!("sums, changed at {at}"), adds_up(format, &changed));
+            law(
+                &format!("counted, changed at {at}"),
+                counts(format, &changed, &[at]),
+            );
             law(
                 &format!("noted, changed at {at}"),
                 lowers_notes(format, &changed),
@@ -179,6 +191,7 @@ fn everywhere(
             *byte ^= 1 << random.below(8);
             let cuts = [random.below(input.len()), at, at + 1];
             law("flipped at", at, obeys(format, &flipped, &cuts));
+            law("counted, flipped at", at, counts(format, &flipped, &cuts));
             if is_noted {
                 law("noted, flipped at", at, lowers_notes(format, &flipped));
                 law(

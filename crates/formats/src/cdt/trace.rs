@@ -2,6 +2,7 @@
 
 pub(super) mod blocks;
 pub(super) mod records;
+mod sums;
 
 use super::text::{self, is_early, plausible_ms};
 use crate::wire::{Cursor, Utf16, put_u32_varint};

@@ -39,7 +39,8 @@ pub(crate) use output::{Buffered, left_out_of};
 pub use output::{LeftOut, Output, RowTarget, Target};
 pub use probe::{Confidence, Probe};
 pub use record::{
-    Chunk, Field, Fork, Opaque, Reader, Record, RecordSink, Records, Step, read_chunked, read_slice,
+    Chunk, Field, Fork, Opaque, Reader, Record, RecordSink, RecordSummary, RecordSums, Records,
+    Step, read_chunked, read_slice,
 };
 pub(crate) use source::each_window;
 pub use source::{Part, Piece, Pull, SlicePull, SliceSource, Source, drive};

@@ -57,8 +57,43 @@ pub trait RecordSink {
     /// Takes a record; breaking ends the reading.
     fn record(&mut self, record: &dyn Record) -> Flow;
 
+    /// Returns true if it only sums records up: readers may call [`RecordSink::sums`] for many of them then, which
+    /// takes a fraction of the time.
+    fn only_sums(&self) -> bool {
+        false
+    }
+
+    /// Takes records that follow one another, summed up; breaking ends the reading.
+    fn sums(&mut self, _sums: &RecordSums<'_>) -> Flow {
+        Flow::Continue(())
+    }
+
     /// Takes a note; breaking ends the reading.
     fn note(&mut self, note: Note) -> Flow;
+}
+
+/// Records that follow one another, summed up.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordSums<'s> {
+    /// How many there are of each kind, as [`Record::kind`] has them; some may be 0.
+    pub kinds: &'s [(&'static str, u64)],
+    /// Where the last one ends in the decoded part.
+    pub end: u64,
+    /// The times they cover together, as [`Record::time`].
+    pub time: Option<(i64, i64)>,
+}
+
+/// What counting a record needs of it.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordSummary<'r> {
+    /// As [`Record::kind`].
+    pub kind: &'r str,
+    /// Where it ends in the decoded part.
+    pub end: u64,
+    /// As [`Record::time`].
+    pub time: Option<(i64, i64)>,
+    /// As [`Record::time_zero`].
+    pub time_zero: Option<i64>,
 }
 
 /// One native record: the smallest unit of its specification with an offset of its own.
@@ -99,6 +134,16 @@ pub trait Record {
     /// 1970: for a record that says so, whether it comes before the times or after them.
     fn time_zero(&self) -> Option<i64> {
         None
+    }
+
+    /// Returns what counting needs, in one call where `dyn` makes each a jump.
+    fn summary(&self) -> RecordSummary<'_> {
+        RecordSummary {
+            kind: self.kind(),
+            end: self.offset() + self.len(),
+            time: self.time(),
+            time_zero: self.time_zero(),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The laws over one input: shared by the tests, the property tests and the fuzz targets.
 
+mod counts;
 mod summary;
 mod sums;
 
@@ -14,6 +15,11 @@ use traceloom_model::{
     StackId, Wants,
 };
 
+#[allow(
+    unused_imports,
+    reason = "not every user of the laws needs all of them at once"
+)]
+pub use counts::counts;
 #[allow(
     unused_imports,
     reason = "not every user of the laws needs all of them at once"

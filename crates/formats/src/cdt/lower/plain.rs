@@ -266,9 +266,14 @@ impl TraceVisitor for Scout {
     }
 
     #[inline(always)]
-    fn run(&mut self, cursor: &mut Cursor<'_>, elapsed: &mut i32) {
+    fn run(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        _start: i64,
+        elapsed: &mut i32,
+    ) -> Result<(), Self::Stop> {
         if self.depth == 0 {
-            return;
+            return Ok(());
         }
         let steps = self
             .rules
@@ -279,6 +284,7 @@ impl TraceVisitor for Scout {
         cursor.seek(cursor.position() + steps.len);
         self.depth = steps.depth;
         *elapsed = steps.elapsed;
+        Ok(())
     }
 
     fn event(&mut self, event: &TimedEvent<'_>) -> Result<(), Self::Stop> {

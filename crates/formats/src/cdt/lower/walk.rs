@@ -413,12 +413,18 @@ impl TraceVisitor for TraceLowering<'_, '_, '_, '_> {
     }
 
     #[inline(always)]
-    fn run(&mut self, cursor: &mut Cursor<'_>, elapsed: &mut i32) {
+    fn run(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        _start: i64,
+        elapsed: &mut i32,
+    ) -> Result<(), Self::Stop> {
         match self.walk.depth {
             Depth::Roots => self.walk.pass_plain(cursor, &mut self.block, elapsed),
             Depth::Steps { .. } => self.walk.run(cursor, &mut self.block, elapsed),
             Depth::Spans => {}
         }
+        Ok(())
     }
 
     #[inline(always)]

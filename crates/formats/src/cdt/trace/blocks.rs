@@ -19,9 +19,19 @@ pub(in crate::cdt) trait TraceVisitor {
     fn block(&mut self, offset: u64, block: Block) -> Result<(), Self::Stop>;
 
     /// Reads events of the block as far as they are plain, in a loop of its own, and adds their time to
-    /// `elapsed`.
+    /// `elapsed`, the milliseconds since `start`.
+    ///
+    /// # Errors
+    /// As for single events.
     #[inline]
-    fn run(&mut self, _cursor: &mut Cursor<'_>, _elapsed: &mut i32) {}
+    fn run(
+        &mut self,
+        _cursor: &mut Cursor<'_>,
+        _start: i64,
+        _elapsed: &mut i32,
+    ) -> Result<(), Self::Stop> {
+        Ok(())
+    }
 
     /// Takes an event of the block; the last one is its finish.
     fn event(&mut self, event: &TimedEvent<'_>) -> Result<(), Self::Stop>;
@@ -222,7 +232,7 @@ impl BlockReader {
         visitor: &mut V,
     ) -> Result<Option<Error>, V::Stop> {
         loop {
-            visitor.run(cursor, &mut self.elapsed);
+            visitor.run(cursor, start, &mut self.elapsed)?;
             let (at, offset) = (cursor.position(), cursor.offset());
             let event = match Event::read(cursor, self.string_limit) {
                 Ok(event) => event,

@@ -5,32 +5,40 @@ use std::collections::HashMap;
 use traceloom_model::{Flow, Limit, Limits, Note};
 
 use super::blocks::{BlockReader, Resume, TimedEvent, TraceUnit, TraceVisitor, UnreadableBytes};
+use super::sums::EventSums;
 use super::{BLOCK_HEAD, Block, Event, TagValue, TraceAction};
 use crate::cdt::text::{self, ns};
 use crate::wire::Cursor;
 use crate::wire::units::tail;
-use crate::{Chunk, ErrorKind, Field, Opaque, Reader, Record, RecordSink, Step};
+use crate::{Chunk, ErrorKind, Field, Opaque, Reader, Record, RecordSink, RecordSums, Step};
 
 /// The record reader of a trace stream.
 #[derive(Clone)]
 pub(in crate::cdt) struct Trace {
     blocks: BlockReader,
     levels: Levels,
+    string_limit: usize,
 }
 
 impl Trace {
     pub(in crate::cdt) fn new(limits: &Limits) -> Self {
+        let string_limit = text::limit(limits);
         Self {
-            blocks: BlockReader::new(text::limit(limits)),
+            blocks: BlockReader::new(string_limit),
             levels: Levels::new(limits),
+            string_limit,
         }
     }
 }
 
 impl Reader for Trace {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
-        let levels = &mut self.levels;
-        let mut records = TraceRecords { levels, out };
+        let mut records = TraceRecords {
+            levels: &mut self.levels,
+            string_limit: self.string_limit,
+            sums: out.only_sums(),
+            out,
+        };
         match self.blocks.read(chunk, &mut records) {
             Ok(step) => step,
             Err(SinkBroke) => Step::Stop,
@@ -90,6 +98,9 @@ impl Levels {
 /// Turns what a file holds into records.
 struct TraceRecords<'a, 'o> {
     levels: &'a mut Levels,
+    string_limit: usize,
+    /// Nobody looks at single records.
+    sums: bool,
     out: &'a mut (dyn RecordSink + 'o),
 }
 
@@ -114,6 +125,39 @@ impl TraceVisitor for TraceRecords<'_, '_> {
     fn block(&mut self, offset: u64, block: Block) -> Result<(), SinkBroke> {
         self.levels.enter_block(block.thread_id);
         unless_broken(self.out.record(&BlockRecord { offset, block }))
+    }
+
+    #[inline]
+    fn run(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        start: i64,
+        elapsed: &mut i32,
+    ) -> Result<(), SinkBroke> {
+        if !self.sums {
+            return Ok(());
+        }
+        let sums = EventSums::of(
+            cursor.rest(),
+            self.string_limit,
+            *elapsed,
+            self.levels.depth,
+        );
+        let Some((least, most)) = sums.range else {
+            return Ok(());
+        };
+        cursor.seek(cursor.position() + sums.len);
+        (*elapsed, self.levels.depth) = (sums.elapsed, sums.depth);
+        let time = |elapsed: i32| ns(start.saturating_add(i64::from(elapsed)));
+        unless_broken(self.out.sums(&RecordSums {
+            kinds: &[
+                ("enter", sums.enters),
+                ("exit", sums.exits),
+                ("tag", sums.tags),
+            ],
+            end: cursor.offset(),
+            time: Some((time(least), time(most))),
+        }))
     }
 
     #[inline]
