@@ -5,28 +5,19 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use traceloom_model::bounds::{row_number, subslice};
 use traceloom_model::{
-    Asks, Clock, Definitions, Flow, FunctionId, Merge, Note, Order, ProfileId, Recording,
-    SampleBatch, Scope, Sink, SpanBatch, SpanId, StackId, StringId, Timestamp, TrackId, Wants,
+    Asks, Clock, Definitions, Flow, Merge, Note, Order, ProfileId, Recording, SampleBatch, Scope,
+    Sink, SpanBatch, StackId, StepBatch, StringId, TrackId, Wants,
 };
 
 use super::super::arena::{Arena, ROOT};
 use super::super::samples::{GroundStacks, measure};
-use super::super::{children_first, thread_name};
+use super::super::thread_name;
+use super::calls::{CallTimes, RunningCall};
 use super::grid::{Grid, ThreadValue};
 use super::{NONE, OverTime};
 use crate::Measure;
-use crate::symbol::{KeyMap, key_of_frame, key_of_function, key_of_line, symbol_of_key};
+use crate::symbol::{KeyMap, key_of_frame, key_of_line, symbol_of_key};
 use crate::text::is_async;
-
-/// A span whose call has not ended.
-#[derive(Debug)]
-struct RunningCall {
-    id: SpanId,
-    parent: Option<SpanId>,
-    start: Timestamp,
-    end: Timestamp,
-    function: Option<FunctionId>,
-}
 
 /// Samples of one value, by stack.
 #[derive(Debug)]
@@ -50,9 +41,10 @@ pub struct OverTimeCollector {
     tables: Recording,
     order: Order,
     unix: bool,
-    arena: Arena,
-    calls: Grid,
+    calls: CallTimes,
     open: HashMap<TrackId, Vec<RunningCall>, RandomState>,
+    /// Rows of the next span batch that the last steps stand for.
+    named: Vec<u32>,
     /// `None` for a profile whose values do not add up over time.
     samples: HashMap<ProfileId, Option<StackTimes>, RandomState>,
     /// Samples of profiles that are not defined yet.
@@ -71,9 +63,9 @@ impl OverTimeCollector {
             tables: Recording::default(),
             order: Order::default(),
             unix: true,
-            arena: Arena::new(),
-            calls: Grid::default(),
+            calls: CallTimes::new(),
             open: HashMap::default(),
+            named: Vec::new(),
             samples: HashMap::default(),
             early: Vec::new(),
         }
@@ -87,7 +79,7 @@ impl OverTimeCollector {
     }
 
     fn has_too_many(&self) -> bool {
-        self.arena.len() > self.most
+        self.calls.arena.len() > self.most
     }
 
     /// Adds the values to those of earlier recordings of the same measure. A recording of another clock is left out.
@@ -103,7 +95,13 @@ impl OverTimeCollector {
         }
         let wall = Measure::wall();
         if self.wanted.is_empty() || self.wanted.contains(&wall.name) {
-            self.add(all, (wall, false), &self.calls, &self.arena, |node| node);
+            self.add(
+                all,
+                (wall, false),
+                &self.calls.grid,
+                &self.calls.arena,
+                |node| node,
+            );
         }
         let mut samples: Vec<_> = self.samples.iter().collect();
         samples.sort_unstable_by_key(|(profile, _)| profile.raw());
@@ -195,59 +193,9 @@ impl OverTimeCollector {
 
     /// Takes the spans of ended calls of one track.
     fn settle(&mut self, track: TrackId, spans: &[RunningCall]) {
-        if self.has_too_many() {
-            self.calls = Grid::default();
-            return;
-        }
-        let rows: HashMap<SpanId, usize, RandomState> = spans
-            .iter()
-            .enumerate()
-            .map(|(at, span)| (span.id, at))
-            .collect();
-        let parents: Vec<Option<usize>> = spans
-            .iter()
-            .map(|span| rows.get(&span.parent?).copied())
-            .collect();
-        let order = match self.order {
-            Order::Nested => (0..spans.len()).collect(),
-            _ => {
-                let ids: Vec<_> = spans.iter().map(|span| (span.id, span.parent)).collect();
-                children_first(&ids)
-            }
-        };
-        let mut nodes = vec![ROOT; spans.len()];
-        // Start and end of each callee, by its caller.
-        let mut callees: Vec<(usize, Timestamp, Timestamp)> = Vec::new();
-        for &at in order.iter().rev() {
-            let Some(span) = spans.get(at) else { continue };
-            let parent = parents.get(at).copied().flatten();
-            let above = parent.and_then(|parent| nodes.get(parent));
-            let node = self.arena.child(
-                above.copied().unwrap_or(ROOT),
-                key_of_function(span.function),
-            );
-            if let Some(slot) = nodes.get_mut(at) {
-                *slot = node;
-            }
-            callees.extend(parent.map(|parent| (parent, span.start, span.end)));
-        }
-        callees.sort_unstable();
-        for (at, (span, &node)) in spans.iter().zip(&nodes).enumerate() {
-            let first = callees.partition_point(|&(parent, ..)| parent < at);
-            let own = subslice(&callees, first..).iter();
-            let mut reached = span.start;
-            for &(_, start, end) in own.take_while(|&&(parent, ..)| parent == at) {
-                let until = start.min(span.end);
-                if until > reached {
-                    self.calls.add_time((reached, until), track.raw(), node);
-                }
-                reached = reached.max(end);
-            }
-            if reached < span.end {
-                self.calls.add_time((reached, span.end), track.raw(), node);
-            }
-            let began = ThreadValue { own: 0, count: 1 };
-            self.calls.add(span.start, track.raw(), node, began);
+        match self.has_too_many() {
+            true => self.calls.drop_times(),
+            false => self.calls.settle(track, spans, self.order),
         }
     }
 
@@ -281,7 +229,7 @@ impl OverTimeCollector {
 impl Sink for OverTimeCollector {
     fn asks(&self) -> Asks {
         Asks {
-            wants: Wants::Spans,
+            wants: Wants::Steps { calls: false },
             sampled_events: false,
             derived_samples: false,
             timeless_stacks: false,
@@ -298,13 +246,35 @@ impl Sink for OverTimeCollector {
         self.tables.define(definitions)
     }
 
+    fn steps(&mut self, batch: StepBatch) -> Flow {
+        let calls = batch.calls.iter().map(|&(_, row)| row);
+        self.named = calls
+            .chain(batch.open.iter().map(|&(_, row)| row))
+            .collect();
+        self.named.sort_unstable();
+        for (track, range) in batch.runs() {
+            if self.has_too_many() {
+                self.calls.drop_times();
+                break;
+            }
+            if is_async(&self.tables, track) {
+                continue;
+            }
+            let functions = subslice(&batch.function, range.clone());
+            self.calls
+                .take_steps(track, subslice(&batch.time, range), functions);
+        }
+        Flow::Continue(())
+    }
+
     fn spans(&mut self, batch: SpanBatch) -> Flow {
+        let named = std::mem::take(&mut self.named);
         if self.has_too_many() {
             self.open = HashMap::default();
             return Flow::Continue(());
         }
-        for row in batch.iter() {
-            if is_async(&self.tables, row.track) {
+        for (number, row) in (0..).zip(batch.iter()) {
+            if named.binary_search(&number).is_ok() || is_async(&self.tables, row.track) {
                 continue;
             }
             let open = self.open.entry(row.track).or_default();

@@ -1,6 +1,8 @@
 //! Values in equal stretches of time, which grow until there are few enough.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ops::Range;
 
 use foldhash::fast::RandomState;
 use traceloom_model::Timestamp;
@@ -24,6 +26,9 @@ pub(super) struct ThreadValue {
 /// CellPlace of a value: the number of its stretch since time zero, its thread, and what it is of.
 pub(super) type GridKey = (i64, u32, u32);
 
+/// Values of one thread in one stretch, by what they are of.
+type StretchCells = HashMap<u32, ThreadValue, RandomState>;
+
 /// Values by stretch, thread and what they are of.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
@@ -31,7 +36,9 @@ pub(super) struct Grid {
     step: i64,
     /// The first and last time of anything.
     reach: Option<(Timestamp, Timestamp)>,
-    cells: HashMap<GridKey, ThreadValue, RandomState>,
+    /// Values come for one thread and a short time after one another: those of a stretch lie together, and are few.
+    cells: HashMap<(i64, u32), StretchCells, RandomState>,
+    n_cells: usize,
     /// There was too much: nothing is kept.
     is_full: bool,
 }
@@ -42,6 +49,7 @@ impl Default for Grid {
             step: 1,
             reach: None,
             cells: HashMap::default(),
+            n_cells: 0,
             is_full: false,
         }
     }
@@ -54,7 +62,13 @@ impl Grid {
 
     /// Returns the values, in the order of their places.
     pub fn cells(&self) -> Vec<(GridKey, ThreadValue)> {
-        let mut cells: Vec<_> = self.cells.iter().map(|(&at, &came)| (at, came)).collect();
+        let mut cells = Vec::with_capacity(self.n_cells);
+        for (&(stretch, thread), came) in &self.cells {
+            cells.extend(
+                came.iter()
+                    .map(|(&of, &came)| ((stretch, thread, of), came)),
+            );
+        }
         cells.sort_unstable_by_key(|&(at, _)| at);
         cells
     }
@@ -67,7 +81,7 @@ impl Grid {
     }
 
     /// Makes room for a time.
-    fn extend(&mut self, first: Timestamp, last: Timestamp) {
+    pub fn extend(&mut self, first: Timestamp, last: Timestamp) {
         let (start, end) = self.reach.get_or_insert((first, last));
         (*start, *end) = (first.min(*start), last.max(*end));
         while self.stretches() > MOST_STRETCHES {
@@ -75,16 +89,32 @@ impl Grid {
         }
     }
 
+    /// Makes room for times; returns true if they are in one stretch.
+    pub fn is_one_stretch(&mut self, first: Timestamp, last: Timestamp) -> bool {
+        self.extend(first, last);
+        first.div_euclid(self.step) == last.div_euclid(self.step)
+    }
+
+    /// Returns the stretch of a time, from its beginning to before its end.
+    pub fn stretch_of(&self, time: Timestamp) -> Range<Timestamp> {
+        let start = time.div_euclid(self.step).saturating_mul(self.step);
+        start..start.saturating_add(self.step)
+    }
+
     /// Joins stretches: two of a round number, five of twice as much.
     fn coarsen(&mut self) {
         let is_round = self.step.to_string().starts_with('1');
         let ratio = if is_round { 2 } else { 5 };
         self.step = self.step.saturating_mul(ratio);
-        for ((stretch, thread, of), came) in std::mem::take(&mut self.cells) {
-            let cell = self.cells.entry((stretch.div_euclid(ratio), thread, of));
-            let cell = cell.or_default();
-            cell.own = cell.own.saturating_add(came.own);
-            cell.count += came.count;
+        for ((stretch, thread), came) in std::mem::take(&mut self.cells) {
+            match self.cells.entry((stretch.div_euclid(ratio), thread)) {
+                Entry::Vacant(place) => drop(place.insert(came)),
+                Entry::Occupied(mut known) => {
+                    for (of, came) in came {
+                        self.n_cells -= usize::from(!put(known.get_mut(), of, came));
+                    }
+                }
+            }
         }
     }
 
@@ -93,12 +123,13 @@ impl Grid {
         let stretches = self.stretches();
         if stretches > LEAST_STRETCHES {
             self.coarsen();
-        } else if self.cells.len() >= MOST_HELD {
+        } else if self.n_cells >= MOST_HELD {
             if stretches > FEWEST_STRETCHES {
                 self.coarsen();
             } else {
                 self.is_full = true;
                 self.cells = HashMap::default();
+                self.n_cells = 0;
             }
         }
     }
@@ -106,16 +137,14 @@ impl Grid {
     /// Adds a value that came at one time.
     pub fn add(&mut self, time: Timestamp, thread: u32, of: u32, came: ThreadValue) {
         self.extend(time, time);
-        if self.cells.len() >= MOST_CELLS {
+        if self.n_cells >= MOST_CELLS {
             self.bound();
         }
         if self.is_full {
             return;
         }
-        let cell = self.cells.entry((time.div_euclid(self.step), thread, of));
-        let cell = cell.or_default();
-        cell.own = cell.own.saturating_add(came.own);
-        cell.count += came.count;
+        let cells = self.cells.entry((time.div_euclid(self.step), thread));
+        self.n_cells += usize::from(put(cells.or_default(), of, came));
     }
 
     /// Adds the time from `from` to `to`, each part to its stretch.
@@ -148,6 +177,15 @@ impl Grid {
             self.add(time, thread(on), of(what), came);
         }
     }
+}
+
+/// Adds a value; returns true if there was none of it before.
+fn put(cells: &mut StretchCells, of: u32, came: ThreadValue) -> bool {
+    let n_before = cells.len();
+    let cell = cells.entry(of).or_default();
+    cell.own = cell.own.saturating_add(came.own);
+    cell.count += came.count;
+    cells.len() > n_before
 }
 
 #[cfg(test)]
@@ -197,7 +235,7 @@ mod tests {
         let mut grid = Grid::default();
         for of in 0..1_300_000 {
             grid.add(i64::from(of) * SECOND, 0, of, ThreadValue::default());
-            assert!(grid.cells.len() <= MOST_HELD + 8);
+            assert!(grid.n_cells <= MOST_HELD + 8);
         }
         assert_eq!((grid.cells().len(), grid.is_full), (0, true));
         let mut few = Grid::default();

@@ -1,7 +1,10 @@
 //! When the nodes of a tree ran: their own values in equal stretches of time, by thread.
 
+mod calls;
 mod collect;
 mod grid;
+mod steps;
+mod sums;
 
 pub use collect::OverTimeCollector;
 use grid::Grid;

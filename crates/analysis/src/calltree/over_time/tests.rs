@@ -2,7 +2,7 @@ use super::*;
 use crate::{TreeBuilder, TreeOptions};
 use traceloom_model::{
     Clock, Function, Order, Profile, SampleBatch, SampleRow, Sink, SpanBatch, SpanId, SpanRow,
-    Stack, Tables, Track, Unit, ValueType,
+    Stack, StepBatch, Tables, Track, TrackId, Unit, ValueType,
 };
 
 /// `serve` twice, each with `query` in it; the batch is told to two sinks.
@@ -59,6 +59,98 @@ fn stretches_come_to_what_the_tree_says() {
     assert_eq!(second.clone().map(|one| one.own).sum::<i64>(), 400);
     assert_eq!(second.map(|one| one.count).sum::<u64>(), 2);
     assert_eq!(over[0].threads, ["main"]);
+}
+
+/// Calls of three tracks as steps, with times that stand still now and then, and as spans by their ends.
+fn both_ways() -> (Tables, Vec<StepBatch>, Vec<SpanBatch>) {
+    let mut tables = Tables::new();
+    let functions = ["a", "b", "c", "d"].map(|name| {
+        let name = tables.string(name);
+        tables.function(Function::named(name))
+    });
+    let tracks: Vec<TrackId> = (0..3)
+        .map(|number| {
+            let name = tables.string(&format!("worker {number}"));
+            tables.track(Track::thread(name))
+        })
+        .collect();
+    let mut state = 5_u64;
+    let mut bits = move || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        state >> 33
+    };
+    let (mut steps, mut spans) = (Vec::new(), Vec::new());
+    let mut open: Vec<Vec<(u64, i64, u64)>> = vec![Vec::new(); 3];
+    let (mut times, mut id) = ([0_i64; 3], 0);
+    for round in 0..600 {
+        let at = usize::try_from(bits() % 3).unwrap();
+        let (mut batch, mut ended) = (StepBatch::default(), SpanBatch::default());
+        batch.track(tracks[at]);
+        for _ in 0..20 {
+            let bits = bits();
+            times[at] += i64::try_from(bits % 5).unwrap().saturating_sub(2).max(0) * 1_700;
+            let stack = &mut open[at];
+            let is_enter = round < 590 && (stack.is_empty() || bits >> 8 & 1 == 0);
+            if is_enter {
+                let function = bits >> 16 & 3;
+                batch.enter(times[at], functions[function as usize]);
+                stack.push((id, times[at], function));
+                id += 1;
+            } else if let Some((id, start, function)) = stack.pop() {
+                batch.exit(times[at]);
+                let function = functions[function as usize];
+                let mut row = SpanRow::call(SpanId(id), tracks[at], function, start, times[at]);
+                row.parent = stack.last().map(|&(id, ..)| SpanId(id));
+                ended.push(&row);
+            }
+        }
+        steps.push(batch);
+        spans.push(ended);
+    }
+    // What is open ends at the last time of its track.
+    for (at, stack) in open.iter_mut().enumerate() {
+        let mut ended = SpanBatch::default();
+        while let Some((id, start, function)) = stack.pop() {
+            let function = functions[function as usize];
+            let mut row = SpanRow::call(SpanId(id), tracks[at], function, start, times[at]);
+            row.parent = stack.last().map(|&(id, ..)| SpanId(id));
+            ended.push(&row);
+        }
+        spans.push(ended);
+    }
+    (tables, steps, spans)
+}
+
+#[test]
+fn steps_come_to_what_spans_do() {
+    let (mut tables, steps, spans) = both_ways();
+    let definitions = tables.take_definitions();
+    let mut builder = TreeBuilder::new(TreeOptions::default());
+    let mut collectors = [(); 3].map(|()| OverTimeCollector::new(Vec::new(), false));
+    let sinks = collectors.iter_mut().map(|sink| sink as &mut dyn Sink);
+    for sink in sinks.chain([&mut builder as &mut dyn Sink]) {
+        sink.begin(Order::Nested, Clock::Unix);
+        let _ = sink.define(definitions.clone());
+    }
+    let [by_steps, by_spans, unordered] = &mut collectors;
+    unordered.begin(Order::None, Clock::Unix);
+    for batch in steps {
+        let _ = by_steps.steps(batch);
+    }
+    for batch in spans {
+        let _ = builder.spans(batch.clone());
+        let _ = unordered.spans(batch.clone());
+        let _ = by_spans.spans(batch);
+    }
+    let tree = builder.finish().spans.unwrap();
+    let of_each = collectors.map(|collector| {
+        let mut over = Vec::new();
+        collector.finish(&mut over);
+        (over[0].threads.clone(), over[0].of(&tree).unwrap())
+    });
+    assert!(of_each[0].1.len() > 1_000, "{}", of_each[0].1.len());
+    assert_eq!(of_each[0], of_each[1]);
+    assert_eq!(of_each[2], of_each[1]);
 }
 
 #[test]
