@@ -9,18 +9,20 @@ use traceloom_model::{
 
 use super::errors::Error;
 use super::findings::{ErrorGroup, Findings, Pause, StatementGroup, Thread};
-use crate::calltree::{STATEMENTS, thread_name};
+use super::statements::StatementShapes;
+use crate::Pauses;
+use crate::calltree::thread_name;
 use crate::filter::CallOfRow;
 use crate::filter::CallView as _;
 use crate::pauses::is_pause;
 use crate::text::value_text;
-use crate::{Pauses, shape};
 
 /// Collects what a report says of one recording. Which calls count is chosen before: [`crate::stage::Choose`].
 #[derive(Debug)]
 pub struct Collector {
     tables: Recording,
     found: Findings,
+    statements: StatementShapes,
     pauses: Pauses,
     /// Most pauses that are kept.
     most: usize,
@@ -36,6 +38,7 @@ impl Collector {
         Self {
             tables: Recording::default(),
             found: Findings::default(),
+            statements: StatementShapes::default(),
             pauses: Pauses::default(),
             most,
             thrown: HashSet::new(),
@@ -84,7 +87,7 @@ impl Collector {
         self.found.seen(row.start, row.end);
         let tables = &self.tables;
         let failed = CallOfRow::new(tables, row).failed();
-        if let Some(statement) = statement(tables, row) {
+        if let Some(statement) = self.statements.of_span(tables, row) {
             let group = StatementGroup {
                 count: 1,
                 total: row.duration(),
@@ -129,17 +132,6 @@ impl Collector {
             self.error(error, row.time);
         }
     }
-}
-
-/// The shape of the statement that a span ran.
-fn statement(tables: &Recording, row: &SpanRow<'_>) -> Option<String> {
-    let text = row.attributes.iter().find_map(|attribute| {
-        let key = tables.text(tables.attribute_key(attribute.key)?.name);
-        let is_statement = STATEMENTS.iter().any(|name| key.eq_ignore_ascii_case(name));
-        is_statement.then(|| value_text(tables, &attribute.value))
-    })?;
-    let shape = shape::of_sql(&text);
-    (!shape.is_empty()).then_some(shape)
 }
 
 /// An event of an exception: a span event of OpenTelemetry, or the JVM's.
@@ -231,6 +223,7 @@ impl Sink for Collector {
 
     fn forget(&mut self, strings: &[StringId]) {
         self.tables.drop_strings(strings);
+        self.statements.forget(strings);
     }
 
     fn note(&mut self, _note: Note) -> Flow {

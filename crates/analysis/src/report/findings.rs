@@ -164,7 +164,7 @@ impl Findings {
             self.error(key, group);
         }
         for (shape, group) in other.statements {
-            self.statement(shape, &group);
+            self.statement(&shape, &group);
         }
         for (name, thread) in other.threads {
             self.thread(name, thread);
@@ -214,11 +214,11 @@ impl Findings {
     }
 
     /// Adds statements of one shape.
-    pub(super) fn statement(&mut self, shape: String, group: &StatementGroup) {
+    pub(super) fn statement(&mut self, shape: &str, group: &StatementGroup) {
         if self.statements.len() >= 2 * MOST {
             self.cut_statements();
         }
-        match self.statements.get_mut(&shape) {
+        match self.statements.get_mut(shape) {
             Some(sum) => {
                 sum.count += group.count;
                 sum.total = sum.total.saturating_add(group.total);
@@ -226,7 +226,7 @@ impl Findings {
                 sum.failed += group.failed;
             }
             None => {
-                self.statements.insert(shape, group.clone());
+                self.statements.insert(shape.to_owned(), group.clone());
             }
         }
     }

@@ -11,6 +11,7 @@ mod findings;
 mod html;
 mod markup;
 mod sections;
+mod statements;
 mod story;
 mod when;
 

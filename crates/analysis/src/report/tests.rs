@@ -147,7 +147,7 @@ fn more_than_a_page_holds_is_counted() {
             total: number.into(),
             ..StatementGroup::default()
         };
-        found.statement(shape, &group);
+        found.statement(&shape, &group);
     }
     found.cut();
     assert_eq!(
