@@ -3,7 +3,7 @@
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use traceloom_model::{Asks, Batch, Flow, Sink, Stage};
+use traceloom_model::{Asks, Batch, Flow, Sink, Stage, Timestamp};
 
 /// Runs `lowering` on a thread of its own and `reading` on this one; returns what both return.
 ///
@@ -46,6 +46,10 @@ pub(crate) struct Cancellable<'s> {
 impl Stage for Cancellable<'_> {
     fn asks(&self) -> Asks {
         self.sink.asks()
+    }
+
+    fn wants_details(&self, start: Timestamp, end: Option<Timestamp>) -> bool {
+        self.sink.wants_details(start, end)
     }
 
     fn pass(&mut self, batch: Batch) -> Flow {

@@ -46,7 +46,7 @@ impl Walk<'_, '_, '_> {
         }
         let functions = words.functions();
         let steps = &mut self.out.steps;
-        let keeps_tags = self.depth.keeps_tags();
+        let (keeps_tags, keeps_steps) = (self.depth.keeps_tags(), !self.notes_only);
         let room = STEPS.saturating_sub(steps.len() + 1);
         steps.track(thread.track);
         // Columns and bounds of our own: through `self` each step would load them anew.
@@ -94,8 +94,10 @@ impl Walk<'_, '_, '_> {
             enters += u32::from(head.enter);
             elapsed = elapsed.wrapping_add(head.elapsed);
             last = start.saturating_add(i64::from(elapsed)).max(last);
-            times.push(ns(last));
-            entered.push(function);
+            if keeps_steps {
+                times.push(ns(last));
+                entered.push(function);
+            }
             at += head.len;
             done += 1;
         }

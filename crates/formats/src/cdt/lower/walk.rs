@@ -160,6 +160,8 @@ pub(super) struct Walk<'a, 's, 'k> {
     pub(super) depth: Depth,
     /// Values that are left out are looked at for the notes about them.
     pub(super) checks_values: bool,
+    /// Nobody takes rows.
+    pub(super) notes_only: bool,
     pub(super) tracks: TracksByThread,
     /// There are files of calls at all.
     pub(super) has_rows: bool,
@@ -235,6 +237,7 @@ pub(super) fn walk<'a, 's, 'k>(
 ) -> Walk<'a, 's, 'k> {
     Walk {
         checks_values: out.sink.asks().checks_values && depth != Depth::Spans,
+        notes_only: out.sink.asks().notes_only,
         plain: PlainRules::new(words, limits),
         ahead: Ahead::nothing(),
         out,
