@@ -26,8 +26,8 @@ pub(super) struct ThreadValue {
 /// CellPlace of a value: the number of its stretch since time zero, its thread, and what it is of.
 pub(super) type GridKey = (i64, u32, u32);
 
-/// Values of one thread in one stretch, by what they are of.
-type StretchCells = HashMap<u32, ThreadValue, RandomState>;
+/// Values of one stretch, by thread and what they are of.
+type StretchCells = HashMap<(u32, u32), ThreadValue, RandomState>;
 
 /// Values by stretch, thread and what they are of.
 #[derive(Clone, Debug)]
@@ -36,8 +36,8 @@ pub(super) struct Grid {
     step: i64,
     /// The first and last time of anything.
     reach: Option<(Timestamp, Timestamp)>,
-    /// Values come for one thread and a short time after one another: those of a stretch lie together, and are few.
-    cells: HashMap<(i64, u32), StretchCells, RandomState>,
+    /// By stretch: what comes one after the other is of few stretches, whose values lie together.
+    cells: HashMap<i64, StretchCells, RandomState>,
     n_cells: usize,
     /// There was too much: nothing is kept.
     is_full: bool,
@@ -63,10 +63,10 @@ impl Grid {
     /// Returns the values, in the order of their places.
     pub fn cells(&self) -> Vec<(GridKey, ThreadValue)> {
         let mut cells = Vec::with_capacity(self.n_cells);
-        for (&(stretch, thread), came) in &self.cells {
+        for (&stretch, came) in &self.cells {
             cells.extend(
                 came.iter()
-                    .map(|(&of, &came)| ((stretch, thread, of), came)),
+                    .map(|(&(thread, of), &came)| ((stretch, thread, of), came)),
             );
         }
         cells.sort_unstable_by_key(|&(at, _)| at);
@@ -106,8 +106,8 @@ impl Grid {
         let is_round = self.step.to_string().starts_with('1');
         let ratio = if is_round { 2 } else { 5 };
         self.step = self.step.saturating_mul(ratio);
-        for ((stretch, thread), came) in std::mem::take(&mut self.cells) {
-            match self.cells.entry((stretch.div_euclid(ratio), thread)) {
+        for (stretch, came) in std::mem::take(&mut self.cells) {
+            match self.cells.entry(stretch.div_euclid(ratio)) {
                 Entry::Vacant(place) => drop(place.insert(came)),
                 Entry::Occupied(mut known) => {
                     for (of, came) in came {
@@ -143,8 +143,8 @@ impl Grid {
         if self.is_full {
             return;
         }
-        let cells = self.cells.entry((time.div_euclid(self.step), thread));
-        self.n_cells += usize::from(put(cells.or_default(), of, came));
+        let cells = self.cells.entry(time.div_euclid(self.step));
+        self.n_cells += usize::from(put(cells.or_default(), (thread, of), came));
     }
 
     /// Adds the time from `from` to `to`, each part to its stretch.
@@ -180,7 +180,7 @@ impl Grid {
 }
 
 /// Adds a value; returns true if there was none of it before.
-fn put(cells: &mut StretchCells, of: u32, came: ThreadValue) -> bool {
+fn put(cells: &mut StretchCells, of: (u32, u32), came: ThreadValue) -> bool {
     let n_before = cells.len();
     let cell = cells.entry(of).or_default();
     cell.own = cell.own.saturating_add(came.own);
