@@ -58,6 +58,14 @@ impl StepBatch {
         self.time.is_empty() && self.open.is_empty()
     }
 
+    /// Puts the rows of the span batch right after this one that are calls of its steps into `rows`, ascending.
+    pub fn rows_of_calls(&self, rows: &mut Vec<u32>) {
+        rows.clear();
+        rows.extend(self.calls.iter().map(|&(_, row)| row));
+        rows.extend(self.open.iter().map(|&(_, row)| row));
+        rows.sort_unstable();
+    }
+
     /// Iterates over the runs of one track each: the track and the range of its steps.
     pub fn runs(&self) -> impl Iterator<Item = (TrackId, std::ops::Range<usize>)> {
         self.tracks.iter().enumerate().map(|(at, &(start, track))| {

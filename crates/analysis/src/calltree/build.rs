@@ -507,10 +507,7 @@ impl Sink for TreeBuilder {
             }
         }
         batch.calls.sort_unstable();
-        self.named.clear();
-        self.named.extend(batch.calls.iter().map(|&(_, row)| row));
-        self.named.extend(batch.open.iter().map(|&(_, row)| row));
-        self.named.sort_unstable();
+        batch.rows_of_calls(&mut self.named);
         if self.options.calls.is_some() && !(batch.calls.is_empty() && batch.open.is_empty()) {
             self.held = Some(batch);
         } else {

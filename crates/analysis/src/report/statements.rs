@@ -17,8 +17,8 @@ const MOST_KNOWN: usize = 4_096;
 pub(super) struct StatementShapes {
     /// By attribute key.
     keys: HashMap<AttrKeyId, bool, RandomState>,
-    known: HashMap<StringId, String, RandomState>,
-    /// Of a value that is no text of the tables.
+    known: HashMap<StringId, Box<str>, RandomState>,
+    /// The shape of what is not remembered: a number, or a text that is empty or not defined yet.
     other: String,
 }
 
@@ -60,7 +60,7 @@ impl StatementShapes {
             self.known.clear();
         }
         let known = self.known.entry(id);
-        known.or_insert_with(|| shape::of_sql(&text))
+        known.or_insert_with(|| shape::of_sql(&text).into_boxed_str())
     }
 
     /// Drops the shapes of texts whose ids may come to stand for others.

@@ -58,7 +58,7 @@ pub trait RecordSink {
     fn record(&mut self, record: &dyn Record) -> Flow;
 
     /// Returns true if it only sums records up: readers may call [`RecordSink::sums`] for many of them then, which
-    /// takes a fraction of the time.
+    /// takes a fraction of the time. Whoever says so has to count those as well.
     fn only_sums(&self) -> bool {
         false
     }
@@ -136,7 +136,7 @@ pub trait Record {
         None
     }
 
-    /// Returns what counting needs, in one call where `dyn` makes each a jump.
+    /// Returns all that counting needs at once: through `dyn`, each of the methods takes a call of its own.
     fn summary(&self) -> RecordSummary<'_> {
         RecordSummary {
             kind: self.kind(),

@@ -68,7 +68,8 @@ impl CallTimes {
         self.find_callers(spans, order);
         self.find_nodes(spans, order);
         let thread = track.raw();
-        if self.grid.is_one_stretch(first, last) {
+        self.grid.extend(first, last);
+        if self.grid.stretch_of(first).contains(&last) {
             let (nodes, sums) = (&self.nodes, &mut self.sums);
             let mut add = |at, range| sums.add_time(of_row(nodes, at), range);
             own_times(spans, &self.callers, &mut self.reached, &mut add);

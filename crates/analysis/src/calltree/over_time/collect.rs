@@ -29,7 +29,7 @@ struct StackTimes {
 
 /// Collects when each path of a recording ran.
 ///
-/// It holds the values of stretches and the spans of open calls. Of a reader that declares no order it holds every
+/// It holds the values of stretches, the spans of open calls, and the path that is open on each track of steps. Of a reader that declares no order it holds every
 /// span, in 48 bytes each. Async tracks are left out, as in trees.
 #[derive(Debug)]
 pub struct OverTimeCollector {
@@ -89,6 +89,9 @@ impl OverTimeCollector {
         open.sort_unstable_by_key(|(track, _)| track.raw());
         for (track, spans) in open {
             self.settle(track, &spans);
+        }
+        if self.has_too_many() {
+            self.calls.drop_times();
         }
         for batch in std::mem::take(&mut self.early) {
             self.take(&batch);
@@ -247,11 +250,7 @@ impl Sink for OverTimeCollector {
     }
 
     fn steps(&mut self, batch: StepBatch) -> Flow {
-        let calls = batch.calls.iter().map(|&(_, row)| row);
-        self.named = calls
-            .chain(batch.open.iter().map(|&(_, row)| row))
-            .collect();
-        self.named.sort_unstable();
+        batch.rows_of_calls(&mut self.named);
         for (track, range) in batch.runs() {
             if self.has_too_many() {
                 self.calls.drop_times();

@@ -76,23 +76,20 @@ impl Grid {
     /// Returns how many stretches there are from the first time to the last.
     fn stretches(&self) -> i64 {
         self.reach.map_or(0, |(first, last)| {
-            last.div_euclid(self.step) - first.div_euclid(self.step) + 1
+            let stretches = last.div_euclid(self.step);
+            stretches
+                .saturating_sub(first.div_euclid(self.step))
+                .saturating_add(1)
         })
     }
 
-    /// Makes room for a time.
+    /// Makes room for times.
     pub fn extend(&mut self, first: Timestamp, last: Timestamp) {
         let (start, end) = self.reach.get_or_insert((first, last));
         (*start, *end) = (first.min(*start), last.max(*end));
         while self.stretches() > MOST_STRETCHES {
             self.coarsen();
         }
-    }
-
-    /// Makes room for times; returns true if they are in one stretch.
-    pub fn is_one_stretch(&mut self, first: Timestamp, last: Timestamp) -> bool {
-        self.extend(first, last);
-        first.div_euclid(self.step) == last.div_euclid(self.step)
     }
 
     /// Returns the stretch of a time, from its beginning to before its end.
@@ -154,7 +151,7 @@ impl Grid {
         }
         self.extend(from, to);
         let mut at = from;
-        while at < to {
+        while at < to && !self.is_full {
             let next = (at.div_euclid(self.step) + 1).saturating_mul(self.step);
             let end = next.min(to);
             let own = end.saturating_sub(at);
@@ -191,6 +188,22 @@ fn put(cells: &mut StretchCells, of: (u32, u32), came: ThreadValue) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_of_all_ages_take_no_long_walk() {
+        let mut grid = Grid::default();
+        grid.add_time((i64::MIN, 5), 0, 0);
+        grid.add_time((0, i64::MAX), 0, 1);
+        grid.add(i64::MAX, 0, 2, ThreadValue::default());
+        assert!(grid.cells().len() <= MOST_CELLS, "{}", grid.cells().len());
+        // What a value cannot hold is cut.
+        let of = |what| {
+            let cells = grid.cells().into_iter();
+            let own = cells.filter(|((.., of), _)| *of == what);
+            own.map(|(_, came)| i128::from(came.own)).sum::<i128>()
+        };
+        assert_eq!((of(0), of(1)), (5 - i128::from(i64::MIN), i64::MAX.into()));
+    }
 
     const SECOND: i64 = 1_000_000_000;
 

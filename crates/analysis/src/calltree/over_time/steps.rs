@@ -7,7 +7,7 @@ use super::calls::CallTimes;
 use crate::symbol::key_of_function;
 
 /// What is open on one track after the last step that came for it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct StepLine {
     /// Nodes, outermost first.
     open: Vec<u32>,
@@ -22,20 +22,14 @@ impl CallTimes {
         times: &[Timestamp],
         functions: &[Option<FunctionId>],
     ) {
-        let (Some(&first), Some(&last)) = (times.first(), times.last()) else {
-            return;
-        };
-        let line = self.lines.entry(track).or_insert_with(|| StepLine {
-            open: Vec::new(),
-            last: first,
-        });
+        let line = self.lines.entry(track).or_default();
         let thread = track.raw();
-        self.grid.extend(line.last.min(first), last);
         let mut stretch = 0..0;
         for (&time, &function) in times.iter().zip(functions) {
-            let from = line.last;
-            line.last = time.max(from);
             let top = line.open.last().copied();
+            // Calls need not come in the order of their times: the next one may begin before the last one ended.
+            let from = if top.is_some() { line.last } else { time };
+            line.last = time.max(from);
             if !stretch.contains(&time) {
                 self.sums.flush(&mut self.grid, stretch.start, thread);
                 if let Some(top) = top {

@@ -68,6 +68,7 @@ fn both_ways() -> (Tables, Vec<StepBatch>, Vec<SpanBatch>) {
         let name = tables.string(name);
         tables.function(Function::named(name))
     });
+    let function_of = |number: u64| functions[usize::try_from(number).unwrap()];
     let tracks: Vec<TrackId> = (0..3)
         .map(|number| {
             let name = tables.string(&format!("worker {number}"));
@@ -93,12 +94,12 @@ fn both_ways() -> (Tables, Vec<StepBatch>, Vec<SpanBatch>) {
             let is_enter = round < 590 && (stack.is_empty() || bits >> 8 & 1 == 0);
             if is_enter {
                 let function = bits >> 16 & 3;
-                batch.enter(times[at], functions[function as usize]);
+                batch.enter(times[at], function_of(function));
                 stack.push((id, times[at], function));
                 id += 1;
             } else if let Some((id, start, function)) = stack.pop() {
                 batch.exit(times[at]);
-                let function = functions[function as usize];
+                let function = function_of(function);
                 let mut row = SpanRow::call(SpanId(id), tracks[at], function, start, times[at]);
                 row.parent = stack.last().map(|&(id, ..)| SpanId(id));
                 ended.push(&row);
@@ -111,7 +112,7 @@ fn both_ways() -> (Tables, Vec<StepBatch>, Vec<SpanBatch>) {
     for (at, stack) in open.iter_mut().enumerate() {
         let mut ended = SpanBatch::default();
         while let Some((id, start, function)) = stack.pop() {
-            let function = functions[function as usize];
+            let function = function_of(function);
             let mut row = SpanRow::call(SpanId(id), tracks[at], function, start, times[at]);
             row.parent = stack.last().map(|&(id, ..)| SpanId(id));
             ended.push(&row);
@@ -151,6 +152,30 @@ fn steps_come_to_what_spans_do() {
     assert!(of_each[0].1.len() > 1_000, "{}", of_each[0].1.len());
     assert_eq!(of_each[0], of_each[1]);
     assert_eq!(of_each[2], of_each[1]);
+}
+
+#[test]
+fn calls_that_come_late_keep_their_time() {
+    let mut tables = Tables::new();
+    let name = tables.string("work");
+    let function = tables.function(Function::named(name));
+    let track = tables.track(Track::thread(name));
+    let mut collector = OverTimeCollector::new(Vec::new(), false);
+    collector.begin(Order::Nested, Clock::Unix);
+    let _ = collector.define(tables.take_definitions());
+    for (start, end) in [(1_200, 1_500), (1_000, 2_000), (1_600, 1_900)] {
+        let mut batch = StepBatch::default();
+        batch.track(track);
+        batch.enter(start, function);
+        batch.exit(end);
+        let _ = collector.steps(batch);
+    }
+    let mut over = Vec::new();
+    collector.finish(&mut over);
+    let cells = over[0].grid.cells();
+    let own: i64 = cells.iter().map(|(_, came)| came.own).sum();
+    let count: u64 = cells.iter().map(|(_, came)| came.count).sum();
+    assert_eq!((own, count), (300 + 1_000 + 300, 3));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use traceloom_model::bounds::subslice;
 
 use crate::cdt::head::{Head, value_len};
 
-/// A run of events that need one load each.
+/// A run of plain events: what their heads and the lengths of their values tell, added up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct EventSums {
     /// Bytes they take.
