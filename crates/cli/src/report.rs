@@ -287,9 +287,13 @@ impl PageViews {
                 false => Some(RecordingFindings::new(options, Filter::default())?),
             };
             let mut chosen: Vec<&mut (dyn Sink + Send)> = vec![&mut spans];
-            chosen.extend(times.as_mut().map(|times| times as &mut (dyn Sink + Send)));
             let mut every: Vec<&mut (dyn Sink + Send)> = Vec::new();
             every.extend(builder.map(|builder| builder as &mut (dyn Sink + Send)));
+            // Each of both is told on a thread of its own, and a timeline is most of the work.
+            match flags.calls.is_empty() && !every.is_empty() {
+                true => every.extend(times.as_mut().map(|times| times as &mut (dyn Sink + Send))),
+                false => chosen.extend(times.as_mut().map(|times| times as &mut (dyn Sink + Send))),
+            }
             if let Some(RecordingFindings { calls, rest }) = &mut tables {
                 every.push(calls);
                 chosen.push(rest);

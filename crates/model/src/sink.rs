@@ -39,6 +39,27 @@ pub enum Wants {
     /// Every span.
     #[default]
     Spans,
+    /// Every span, and before those of a batch their steps: of sinks that share one reading, some take spans and some steps.
+    ///
+    /// A reader that has no cheap steps pushes spans alone.
+    SpansAndSteps,
+}
+
+impl Wants {
+    /// Returns true if steps are taken.
+    #[must_use]
+    pub const fn has_steps(self) -> bool {
+        matches!(self, Self::Steps { .. } | Self::SpansAndSteps)
+    }
+
+    /// Returns what is to be asked of a reader by who hands on spans, but no steps.
+    #[must_use]
+    pub const fn without_steps(self) -> Self {
+        match self {
+            Self::Steps { .. } | Self::SpansAndSteps => Self::Spans,
+            wants @ (Self::NoSpans | Self::Calls | Self::Spans) => wants,
+        }
+    }
 }
 
 /// What a sink asks of a reader. A reader may push more than it is asked for, never less.

@@ -23,6 +23,9 @@ pub struct StepBatch {
     /// Tracks whose call is open when recording ends, with the row of that call in the span batch that comes right
     /// after this batch.
     pub open: Vec<(TrackId, u32)>,
+    /// Rows of the span batch that comes right after this batch, ascending, of spans inside the calls of its steps; of a
+    /// reader that was asked for [`crate::Wants::SpansAndSteps`].
+    pub inner: Vec<u32>,
 }
 
 impl StepBatch {
@@ -52,18 +55,21 @@ impl StepBatch {
         self.time.len()
     }
 
-    /// Returns `true` if the batch has neither steps nor open calls.
+    /// Returns `true` if the batch has neither steps nor open calls, nor rows inside those.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.time.is_empty() && self.open.is_empty()
+        self.time.is_empty() && self.open.is_empty() && self.inner.is_empty()
     }
 
-    /// Puts the rows of the span batch right after this one that are calls of its steps into `rows`, ascending.
-    pub fn rows_of_calls(&self, rows: &mut Vec<u32>) {
+    /// Puts the rows of the span batch right after this one that its steps tell as well into `rows`, ascending: who takes
+    /// the steps passes over them.
+    pub fn rows_in_steps(&self, rows: &mut Vec<u32>) {
         rows.clear();
+        rows.extend_from_slice(&self.inner);
         rows.extend(self.calls.iter().map(|&(_, row)| row));
         rows.extend(self.open.iter().map(|&(_, row)| row));
-        rows.sort_unstable();
+        // Each of the three is in order already, which this sort makes use of.
+        rows.sort();
     }
 
     /// Iterates over the runs of one track each: the track and the range of its steps.

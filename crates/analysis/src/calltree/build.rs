@@ -507,7 +507,7 @@ impl Sink for TreeBuilder {
             }
         }
         batch.calls.sort_unstable();
-        batch.rows_of_calls(&mut self.named);
+        batch.rows_in_steps(&mut self.named);
         if self.options.calls.is_some() && !(batch.calls.is_empty() && batch.open.is_empty()) {
             self.held = Some(batch);
         } else {
@@ -524,8 +524,10 @@ impl Sink for TreeBuilder {
         }
         self.release_held(Some(&batch));
         let named = std::mem::take(&mut self.named);
-        self.put(&batch, &named);
-        self.thin();
+        if named.len() < batch.len() {
+            self.put(&batch, &named);
+            self.thin();
+        }
         Flow::Continue(())
     }
 

@@ -311,8 +311,8 @@ impl Stage for Hide<'_, '_> {
         let asks = self.to.asks();
         let wants = match asks.wants {
             // What a hidden call called are calls.
-            Wants::Calls | Wants::Steps { .. } => Wants::Spans,
-            wants => wants,
+            Wants::Calls => Wants::Spans,
+            wants => wants.without_steps(),
         };
         Asks {
             wants,

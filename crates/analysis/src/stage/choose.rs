@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use traceloom_model::{
     Asks, Batch, Flow, Forgotten, Level, Note, Order, Recording, SampleBatch, Sink, SpanBatch,
-    SpanId, SpanRow, Stage, StringId, Wants,
+    SpanId, SpanRow, Stage, StringId,
 };
 
 use super::held::HeldSpans;
@@ -215,9 +215,9 @@ impl<'s> Choose<'s> {
 impl Stage for Choose<'_> {
     fn asks(&self) -> Asks {
         let asks = self.to.asks();
-        let wants = match asks.wants {
-            Wants::Steps { .. } if !self.is_inert() => Wants::Spans,
-            wants => wants,
+        let wants = match self.is_inert() {
+            true => asks.wants,
+            false => asks.wants.without_steps(),
         };
         Asks {
             wants,

@@ -4,10 +4,13 @@ use traceloom_model::{Asks, Batch, Flow, Sink, Stage, Wants};
 
 /// Hands everything to several sinks, in their order.
 ///
-/// It asks a reader for what any of them asks: each of them is pushed more than it asked for, and passes over it. One that
-/// breaks gets nothing more; reading ends when all have.
+/// It asks a reader for what any of them asks: each of them is pushed more than it asked for, and passes over it. Steps, and
+/// spans that they tell as well, go to those alone that asked for them. One that breaks gets nothing more; reading ends when
+/// all have.
 pub struct Tee<'s, S: Sink + ?Sized> {
     sinks: Vec<&'s mut S>,
+    /// Rows of the next batch of spans that the last steps told.
+    in_steps: usize,
 }
 
 impl<S: Sink + ?Sized> std::fmt::Debug for Tee<'_, S> {
@@ -21,7 +24,18 @@ impl<S: Sink + ?Sized> std::fmt::Debug for Tee<'_, S> {
 impl<'s, S: Sink + ?Sized> Tee<'s, S> {
     /// Hands everything to each of these.
     pub const fn new(sinks: Vec<&'s mut S>) -> Self {
-        Self { sinks }
+        Self { sinks, in_steps: 0 }
+    }
+
+    /// Returns true if `sink` has a use for the batch.
+    fn is_for(&self, batch: &Batch, sink: &S) -> bool {
+        match batch {
+            Batch::Steps(_) => sink.asks().wants.has_steps(),
+            Batch::Spans(spans) if self.in_steps == spans.len() => {
+                sink.asks().wants != Wants::Steps { calls: false }
+            }
+            _ => true,
+        }
     }
 }
 
@@ -32,11 +46,26 @@ impl<S: Sink + ?Sized> Stage for Tee<'_, S> {
     }
 
     fn pass(&mut self, batch: Batch) -> Flow {
-        let mut last = self.sinks.pop();
-        self.sinks
-            .retain_mut(|sink| batch.clone().push(&mut **sink).is_continue());
-        last.take_if(|sink| batch.push(&mut **sink).is_break());
-        self.sinks.extend(last);
+        let mut sinks = std::mem::take(&mut self.sinks);
+        let last = sinks.iter().rposition(|sink| self.is_for(&batch, sink));
+        let next_in_steps = match &batch {
+            Batch::Steps(steps) => steps.calls.len() + steps.open.len() + steps.inner.len(),
+            Batch::Spans(_) => 0,
+            _ => self.in_steps,
+        };
+        // The last one takes the batch itself.
+        let mut left = Some(batch);
+        let mut places = 0..sinks.len();
+        sinks.retain_mut(|sink| {
+            let given = match &left {
+                _ if places.next() == last => left.take(),
+                Some(batch) if self.is_for(batch, sink) => left.clone(),
+                _ => None,
+            };
+            given.is_none_or(|batch| batch.push(&mut **sink).is_continue())
+        });
+        self.sinks = sinks;
+        self.in_steps = next_in_steps;
         match self.sinks.is_empty() {
             true => Flow::Break(()),
             false => Flow::Continue(()),
@@ -49,6 +78,7 @@ fn either(one: Asks, other: Asks) -> Asks {
     let wants = match (one.wants.min(other.wants), one.wants.max(other.wants)) {
         // Steps alone do not tell the rows of calls.
         (Wants::Calls, Wants::Steps { .. }) => Wants::Steps { calls: true },
+        (Wants::Steps { .. }, Wants::Spans) => Wants::SpansAndSteps,
         (_, most) => most,
     };
     Asks {
@@ -69,7 +99,9 @@ fn either(one: Asks, other: Asks) -> Asks {
 
 #[cfg(test)]
 mod tests {
-    use traceloom_model::{Definitions, Level, Note, Notes};
+    use traceloom_model::{
+        Definitions, FunctionId, Level, Note, Notes, SpanBatch, SpanId, SpanRow, StepBatch, TrackId,
+    };
 
     use super::*;
 
@@ -148,6 +180,86 @@ mod tests {
         let mut sinks = [steps, spans].map(|asks| Counted::new(asks, 1));
         let tee = Tee::new(sinks.iter_mut().collect());
         let asks = Stage::asks(&tee);
-        assert_eq!((asks.wants, asks.amounts_only), (Wants::Spans, false));
+        let both = Wants::SpansAndSteps;
+        assert_eq!((asks.wants, asks.amounts_only), (both, false));
+        let mut sinks = [bare, spans].map(|asks| Counted::new(asks, 1));
+        let tee = Tee::new(sinks.iter_mut().collect());
+        assert_eq!(Stage::asks(&tee).wants, Wants::Spans);
+    }
+
+    /// Takes spans, or steps and those of the calls that its steps do not tell.
+    #[derive(Debug, Default)]
+    struct Rows {
+        wants: Wants,
+        spans: Vec<usize>,
+        n_steps: usize,
+    }
+
+    impl Sink for Rows {
+        fn asks(&self) -> Asks {
+            Asks {
+                wants: self.wants,
+                ..Asks::default()
+            }
+        }
+
+        fn define(&mut self, _new: Definitions) -> Flow {
+            Flow::Continue(())
+        }
+
+        fn steps(&mut self, batch: StepBatch) -> Flow {
+            self.n_steps += batch.len();
+            Flow::Continue(())
+        }
+
+        fn spans(&mut self, batch: SpanBatch) -> Flow {
+            self.spans.push(batch.len());
+            Flow::Continue(())
+        }
+
+        fn note(&mut self, _note: Note) -> Flow {
+            Flow::Continue(())
+        }
+    }
+
+    #[test]
+    fn spans_that_steps_tell_go_to_those_who_asked_for_them() {
+        let wants = [
+            Wants::Steps { calls: false },
+            Wants::Spans,
+            Wants::Steps { calls: true },
+            Wants::Calls,
+            Wants::Steps { calls: false },
+        ];
+        let mut sinks = wants.map(|wants| Rows {
+            wants,
+            ..Rows::default()
+        });
+        let mut tee = Tee::new(sinks.iter_mut().collect());
+        let row = SpanRow::call(SpanId(1), TrackId::new(0), FunctionId::new(0), 0, 1);
+        let spans = |n_rows| {
+            let mut spans = SpanBatch::default();
+            (0..n_rows).for_each(|_| spans.push(&row));
+            spans
+        };
+        let mut steps = StepBatch::default();
+        steps.enter(0, FunctionId::new(0));
+        steps.exit(1);
+        steps.calls.push((1, 1));
+        steps.inner.push(0);
+        // Two of two rows, then two of three, then none of one.
+        for (steps, n_rows) in [(Some(&steps), 2), (Some(&steps), 3), (None, 1)] {
+            if let Some(steps) = steps {
+                assert!(tee.steps(steps.clone()).is_continue());
+            }
+            assert!(tee.spans(spans(n_rows)).is_continue());
+        }
+        let told = sinks.map(|sink| (sink.spans, sink.n_steps));
+        let [steps, spans] = [(vec![3, 1], 4), (vec![2, 3, 1], 0)];
+        let with_calls = (vec![2, 3, 1], 4);
+        assert_eq!(
+            told,
+            [steps.clone(), spans.clone(), with_calls, spans, steps]
+        );
     }
 }

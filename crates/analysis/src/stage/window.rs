@@ -2,7 +2,7 @@
 
 use traceloom_model::{
     Asks, Batch, CounterBatch, Definitions, EventBatch, EventRow, Flow, Level, Note, SampleBatch,
-    Sink, SpanBatch, SpanRow, SpanStatus, Stage, Timestamp, Wants,
+    Sink, SpanBatch, SpanRow, SpanStatus, Stage, Timestamp,
 };
 
 /// A stretch of time: from `since` on, before `until`.
@@ -173,13 +173,9 @@ impl<'s> Window<'s> {
 impl Stage for Window<'_> {
     fn asks(&self) -> Asks {
         let asks = self.to.asks();
-        // A step says nothing about the span it belongs to, and a border falls between steps.
-        let wants = match asks.wants {
-            Wants::Steps { .. } => Wants::Spans,
-            wants => wants,
-        };
         Asks {
-            wants,
+            // A step says nothing about the span it belongs to, and a border falls between steps.
+            wants: asks.wants.without_steps(),
             // A sample written out as a path has no time.
             stacks: true,
             sums: false,

@@ -122,11 +122,13 @@ impl OverTimeCollector {
         let mut stacks = GroundStacks::new(&self.tables, Arena::child, false);
         stacks.key = if by_lines { key_of_line } else { key_of_frame };
         let mut nodes: HashMap<u32, u32, RandomState> = HashMap::default();
-        for ((.., stack), _) in times.grid.cells() {
-            let stack_of = (stack != NONE).then(|| StackId::new(stack));
-            let node = nodes.entry(stack);
-            node.or_insert_with(|| stacks.node(&mut arena, ROOT, stack_of));
-        }
+        times.grid.each(|_, values| {
+            for &(stack, _) in values {
+                let stack_of = (stack != NONE).then(|| StackId::new(stack));
+                let node = nodes.entry(stack);
+                node.or_insert_with(|| stacks.node(&mut arena, ROOT, stack_of));
+            }
+        });
         let node = |stack| nodes.get(&stack).copied().unwrap_or(ROOT);
         let of = (times.measure.clone(), by_lines);
         self.add(all, of, &times.grid, &arena, node);
@@ -141,8 +143,7 @@ impl OverTimeCollector {
         arena: &Arena,
         node: impl Fn(u32) -> u32,
     ) {
-        let cells = grid.cells();
-        if cells.is_empty() {
+        if grid.is_empty() {
             return;
         }
         let known = all
@@ -157,15 +158,22 @@ impl OverTimeCollector {
         };
         // Of nodes that have a value, and of their callers.
         let mut used = vec![false; arena.len()];
-        for ((.., of), _) in &cells {
-            let mut at = node(*of);
-            while at != ROOT
-                && let Some(used) = used.get_mut(at as usize)
-                && !std::mem::replace(used, true)
-            {
-                at = arena.node(at).parent;
+        let mut threads: HashMap<u32, u32, RandomState> = HashMap::default();
+        grid.each(|(_, track), values| {
+            threads.entry(track).or_insert_with(|| match track {
+                NONE => into.thread(""),
+                track => into.thread(&thread_name(&self.tables, TrackId::new(track))),
+            });
+            for &(of, _) in values {
+                let mut at = node(of);
+                while at != ROOT
+                    && let Some(used) = used.get_mut(at as usize)
+                    && !std::mem::replace(used, true)
+                {
+                    at = arena.node(at).parent;
+                }
             }
-        }
+        });
         // Callees have greater numbers than their callers.
         let mut paths = vec![NONE; arena.len()];
         let mut symbols = KeyMap::default();
@@ -179,13 +187,6 @@ impl OverTimeCollector {
             if let Some(slot) = paths.get_mut(number) {
                 *slot = path;
             }
-        }
-        let mut threads: HashMap<u32, u32, RandomState> = HashMap::default();
-        for ((_, track, _), _) in &cells {
-            threads.entry(*track).or_insert_with(|| match *track {
-                NONE => into.thread(""),
-                track => into.thread(&thread_name(&self.tables, TrackId::new(track))),
-            });
         }
         into.grid.add_all(
             grid,
@@ -250,7 +251,7 @@ impl Sink for OverTimeCollector {
     }
 
     fn steps(&mut self, batch: StepBatch) -> Flow {
-        batch.rows_of_calls(&mut self.named);
+        batch.rows_in_steps(&mut self.named);
         for (track, range) in batch.runs() {
             if self.has_too_many() {
                 self.calls.drop_times();
@@ -270,6 +271,9 @@ impl Sink for OverTimeCollector {
         let named = std::mem::take(&mut self.named);
         if self.has_too_many() {
             self.open = HashMap::default();
+            return Flow::Continue(());
+        }
+        if named.len() == batch.len() {
             return Flow::Continue(());
         }
         for (number, row) in (0..).zip(batch.iter()) {

@@ -1,7 +1,6 @@
 //! Values in equal stretches of time, which grow until there are few enough.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use foldhash::fast::RandomState;
@@ -23,11 +22,11 @@ pub(super) struct ThreadValue {
     pub count: u64,
 }
 
-/// CellPlace of a value: the number of its stretch since time zero, its thread, and what it is of.
-pub(super) type GridKey = (i64, u32, u32);
+/// The number of a stretch since time zero, and a thread.
+pub(super) type ThreadStretch = (i64, u32);
 
-/// Values of one stretch, by thread and what they are of.
-type StretchCells = HashMap<(u32, u32), ThreadValue, RandomState>;
+/// Values of one thread in one stretch, by what they are of.
+type ThreadCells = HashMap<u32, ThreadValue, RandomState>;
 
 /// Values by stretch, thread and what they are of.
 #[derive(Clone, Debug)]
@@ -36,8 +35,8 @@ pub(super) struct Grid {
     step: i64,
     /// The first and last time of anything.
     reach: Option<(Timestamp, Timestamp)>,
-    /// By stretch: what comes one after the other is of few stretches, whose values lie together.
-    cells: HashMap<i64, StretchCells, RandomState>,
+    /// By thread and stretch: what comes one after the other is of one thread and of few stretches, whose values lie together.
+    cells: HashMap<u32, BTreeMap<i64, ThreadCells>, RandomState>,
     n_cells: usize,
     /// There was too much: nothing is kept.
     is_full: bool,
@@ -60,16 +59,37 @@ impl Grid {
         self.step
     }
 
-    /// Returns the values, in the order of their places.
-    pub fn cells(&self) -> Vec<(GridKey, ThreadValue)> {
-        let mut cells = Vec::with_capacity(self.n_cells);
-        for (&stretch, came) in &self.cells {
-            cells.extend(
-                came.iter()
-                    .map(|(&(thread, of), &came)| ((stretch, thread, of), came)),
+    pub fn is_empty(&self) -> bool {
+        self.n_cells == 0
+    }
+
+    /// Tells the values, each with what it is of, in the order of their places.
+    pub fn each(&self, mut tell: impl FnMut(ThreadStretch, &[(u32, ThreadValue)])) {
+        let mut places: Vec<(ThreadStretch, &ThreadCells)> = Vec::new();
+        for (&thread, line) in &self.cells {
+            places.extend(
+                line.iter()
+                    .map(|(&stretch, came)| ((stretch, thread), came)),
             );
         }
-        cells.sort_unstable_by_key(|&(at, _)| at);
+        places.sort_unstable_by_key(|&(place, _)| place);
+        let mut values = Vec::new();
+        for (place, came) in places {
+            values.clear();
+            values.extend(came.iter().map(|(&of, &came)| (of, came)));
+            values.sort_unstable_by_key(|&(of, _)| of);
+            tell(place, &values);
+        }
+    }
+
+    /// Returns the values with their stretches, threads and what they are of.
+    #[cfg(test)]
+    pub fn cells(&self) -> Vec<((i64, u32, u32), ThreadValue)> {
+        let mut cells = Vec::new();
+        self.each(|(stretch, thread), values| {
+            let values = values.iter();
+            cells.extend(values.map(|&(of, came)| ((stretch, thread, of), came)));
+        });
         cells
     }
 
@@ -103,15 +123,24 @@ impl Grid {
         let is_round = self.step.to_string().starts_with('1');
         let ratio = if is_round { 2 } else { 5 };
         self.step = self.step.saturating_mul(ratio);
-        for (stretch, came) in std::mem::take(&mut self.cells) {
-            match self.cells.entry(stretch.div_euclid(ratio)) {
-                Entry::Vacant(place) => drop(place.insert(came)),
-                Entry::Occupied(mut known) => {
-                    for (of, came) in came {
-                        self.n_cells -= usize::from(!put(known.get_mut(), of, came));
-                    }
+        for line in self.cells.values_mut() {
+            let mut joined: Vec<(i64, ThreadCells)> = Vec::new();
+            for (stretch, mut came) in std::mem::take(line) {
+                let stretch = stretch.div_euclid(ratio);
+                let Some((_, known)) = joined.last_mut().filter(|(last, _)| *last == stretch)
+                else {
+                    joined.push((stretch, came));
+                    continue;
+                };
+                // The fewer ones move.
+                if known.len() < came.len() {
+                    std::mem::swap(known, &mut came);
+                }
+                for (of, came) in came {
+                    self.n_cells -= usize::from(!put(known, of, came));
                 }
             }
+            *line = joined.into_iter().collect();
         }
     }
 
@@ -133,15 +162,37 @@ impl Grid {
 
     /// Adds a value that came at one time.
     pub fn add(&mut self, time: Timestamp, thread: u32, of: u32, came: ThreadValue) {
-        self.extend(time, time);
-        if self.n_cells >= MOST_CELLS {
-            self.bound();
-        }
-        if self.is_full {
+        self.add_values(time, thread, &[(of, came)]);
+    }
+
+    /// Adds what came at one time on one thread, each value with what it is of.
+    pub fn add_values(&mut self, time: Timestamp, thread: u32, came: &[(u32, ThreadValue)]) {
+        if came.is_empty() {
             return;
         }
-        let cells = self.cells.entry(time.div_euclid(self.step));
-        self.n_cells += usize::from(put(cells.or_default(), (thread, of), came));
+        self.extend(time, time);
+        let mut came = came.iter();
+        while let Some(&(of, value)) = came.next() {
+            if self.n_cells >= MOST_CELLS {
+                self.bound();
+            }
+            if self.is_full {
+                return;
+            }
+            // Up to so many values stretches stay as long as they are.
+            let most = match self.stretches() > LEAST_STRETCHES {
+                true => MOST_CELLS,
+                false => MOST_HELD,
+            };
+            let line = self.cells.entry(thread).or_default();
+            let cells = line.entry(time.div_euclid(self.step)).or_default();
+            self.n_cells += usize::from(put(cells, of, value));
+            while self.n_cells < most
+                && let Some(&(of, value)) = came.next()
+            {
+                self.n_cells += usize::from(put(cells, of, value));
+            }
+        }
     }
 
     /// Adds the time from `from` to `to`, each part to its stretch.
@@ -169,15 +220,19 @@ impl Grid {
         while self.step < other.step {
             self.coarsen();
         }
-        for ((stretch, on, what), came) in other.cells() {
+        let mut here = Vec::new();
+        other.each(|(stretch, on), came| {
             let time = stretch.saturating_mul(other.step).clamp(first, last);
-            self.add(time, thread(on), of(what), came);
-        }
+            here.clear();
+            here.extend(came.iter().map(|&(what, came)| (of(what), came)));
+            self.add_values(time, thread(on), &here);
+        });
     }
 }
 
 /// Adds a value; returns true if there was none of it before.
-fn put(cells: &mut StretchCells, of: (u32, u32), came: ThreadValue) -> bool {
+#[inline]
+fn put(cells: &mut ThreadCells, of: u32, came: ThreadValue) -> bool {
     let n_before = cells.len();
     let cell = cells.entry(of).or_default();
     cell.own = cell.own.saturating_add(came.own);

@@ -113,18 +113,25 @@ impl OverTime {
             tree,
             Dimension::Method,
         )?;
-        let mut values: Vec<NodeStretch> = Vec::new();
-        for ((stretch, thread, path), value) in self.grid.cells() {
-            values.push(NodeStretch {
-                stretch,
-                thread,
-                node: *places.get(path as usize)?,
-                own: value.own,
-                count: value.count,
-            });
-        }
-        values.sort_unstable_by_key(|one| (one.stretch, one.thread, one.node));
-        Some(values)
+        let mut all: Vec<NodeStretch> = Vec::new();
+        let mut is_of_tree = true;
+        self.grid.each(|(stretch, thread), values| {
+            let from = all.len();
+            all.extend(values.iter().filter_map(|&(path, value)| {
+                Some(NodeStretch {
+                    stretch,
+                    thread,
+                    node: *places.get(path as usize)?,
+                    own: value.own,
+                    count: value.count,
+                })
+            }));
+            is_of_tree &= all.len() - from == values.len();
+            if let Some(these) = all.get_mut(from..) {
+                these.sort_unstable_by_key(|one| one.node);
+            }
+        });
+        is_of_tree.then_some(all)
     }
 }
 

@@ -51,8 +51,7 @@ impl PathSums {
 
     /// Moves all of it to the stretch of `time`.
     pub(super) fn flush(&mut self, grid: &mut Grid, time: Timestamp, thread: u32) {
-        for (node, came) in self.rows.drain(..) {
-            grid.add(time, thread, node, came);
-        }
+        grid.add_values(time, thread, &self.rows);
+        self.rows.clear();
     }
 }

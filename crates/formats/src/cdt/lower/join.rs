@@ -100,7 +100,7 @@ impl Walk<'_, '_, '_> {
         self.scratch.attributes.extend(own);
         if wanted {
             let id = frame.map_or_else(|| self.out.tables.reserve_span(), |frame| frame.id);
-            if matches!(self.depth, Depth::Steps { .. }) {
+            if self.depth.has_steps() {
                 let row = row_number(self.out.spans.len());
                 let steps = &mut self.out.steps;
                 if is_open {
@@ -213,10 +213,10 @@ impl Walk<'_, '_, '_> {
     /// Emits what is still open, and the rows that no tree asked for.
     pub(super) fn finish(&mut self, files: &[u32]) -> Result<(), Halt> {
         for at in 0..self.threads.len() {
-            match self.depth {
-                // Trees of steps are left open: their sink ends them.
-                Depth::Steps { .. } => self.leave_open(at)?,
-                Depth::Roots | Depth::Spans => self.abandon(at)?,
+            // Trees of steps are left open: their sink ends them.
+            match self.depth.has_steps() {
+                true => self.leave_open(at)?,
+                false => self.abandon(at)?,
             }
         }
         if self.only.is_some() {
@@ -237,15 +237,16 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    /// Pushes the row of a call whose steps stay open.
+    /// Pushes the row of a call whose steps stay open, behind those of the spans inside it.
     fn leave_open(&mut self, at: usize) -> Result<(), Halt> {
-        match self.threads.get(at) {
-            Some(thread) if thread.depth > 0 => {
-                let last = thread.last;
-                self.end(at, last, SpanStatus::PartialEnd)
-            }
-            _ => Ok(()),
+        let Some(thread) = self.threads.get(at).filter(|thread| thread.depth > 0) else {
+            return Ok(());
+        };
+        let (last, depth) = (thread.last, thread.depth);
+        for _ in 1..depth {
+            self.close(at, last, SpanStatus::PartialEnd)?;
         }
+        self.end(at, last, SpanStatus::PartialEnd)
     }
 
     pub(super) fn treeless(

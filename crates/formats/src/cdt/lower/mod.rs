@@ -161,12 +161,13 @@ fn process(source: &dyn Source, options: &LowerOptions, out: &mut Output<'_>) ->
     let depth = match wants {
         Wants::NoSpans | Wants::Calls => Depth::Roots,
         Wants::Steps { calls } if options.only.is_none() => Depth::Steps { calls },
-        Wants::Steps { .. } | Wants::Spans => Depth::Spans,
+        Wants::SpansAndSteps if options.only.is_none() => Depth::Spans { steps: true },
+        Wants::Steps { .. } | Wants::Spans | Wants::SpansAndSteps => Depth::Spans { steps: false },
     };
     let counters = calls::CounterTypes::new(&mut out.tables);
     let reader = Reader::new(source, &parts.calls, parts.ranges, limits);
     let mut window = TreeRows::new(reader);
-    if depth == Depth::Spans || out.sink.asks().checks_values {
+    if depth.has_spans() || out.sink.asks().checks_values {
         for note in guess::assign(source, &mut parts, limits)? {
             out.note(note)?;
         }

@@ -64,6 +64,7 @@ impl<'k> Output<'k> {
             let mut next = StepBatch::default();
             next.time.reserve(self.steps.len());
             next.function.reserve(self.steps.len());
+            next.inner.reserve(self.steps.inner.len());
             let batch = std::mem::replace(&mut self.steps, next);
             let flow = self.sink.steps(batch);
             self.take(flow)?;

@@ -62,27 +62,21 @@ impl Walk<'_, '_, '_> {
         if let Some(root) = &mut thread.root {
             root.enters = root.enters.saturating_add(1);
         }
-        match self.depth {
-            Depth::Roots => {}
-            Depth::Steps { .. } => {
-                let function = self.words.function(method, &mut self.out.tables);
-                self.out.steps.track(thread.track);
-                self.out.steps.enter(ns(time), function);
-                if self.out.steps.len() >= STEPS {
-                    self.out.flush()?;
-                }
-            }
-            Depth::Spans => {
-                let id = self.out.tables.reserve_span();
-                thread.frames.push(OpenMethod {
-                    id,
-                    method,
-                    start: time,
-                    tags: thread.tags.len(),
-                });
-            }
+        if self.depth.has_spans() {
+            let id = self.out.tables.reserve_span();
+            thread.frames.push(OpenMethod {
+                id,
+                method,
+                start: time,
+                tags: thread.tags.len(),
+            });
         }
-        Ok(())
+        if self.depth.has_steps() {
+            let function = self.words.function(method, &mut self.out.tables);
+            self.out.steps.track(thread.track);
+            self.out.steps.enter(ns(time), function);
+        }
+        self.flush_steps()
     }
 
     pub(super) fn is_open(&self, at: usize) -> bool {
@@ -117,21 +111,25 @@ impl Walk<'_, '_, '_> {
         thread.depth -= 1;
         let ended = thread.depth == 0;
         let early = std::mem::take(&mut thread.ends) && !ended;
-        match self.depth {
-            Depth::Roots => {}
-            Depth::Steps { .. } => {
-                self.out.steps.track(thread.track);
-                self.out.steps.exit(ns(time));
-            }
-            Depth::Spans if !ended => self.close(at, time, SpanStatus::Complete)?,
-            Depth::Spans => {}
+        if self.depth.has_steps() {
+            self.out.steps.track(thread.track);
+            self.out.steps.exit(ns(time));
         }
         if ended {
             self.end(at, time, SpanStatus::Complete)?;
-        } else if early {
-            self.abandon(at)?;
+        } else {
+            self.close(at, time, SpanStatus::Complete)?;
+            if early {
+                self.abandon(at)?;
+            }
         }
-        if matches!(self.depth, Depth::Steps { .. }) && self.out.steps.len() >= STEPS {
+        self.flush_steps()
+    }
+
+    /// Pushes what is collected if there are many steps.
+    #[inline]
+    fn flush_steps(&mut self) -> Result<(), Halt> {
+        if self.out.steps.len() >= STEPS {
             self.out.flush()?;
         }
         Ok(())
@@ -163,6 +161,10 @@ impl Walk<'_, '_, '_> {
             context: None,
             origin: None,
         };
+        if self.depth.has_steps() {
+            let number = row_number(self.out.spans.len());
+            self.out.steps.inner.push(number);
+        }
         let tags = &mut thread.tags;
         let own = frame.tags.min(tags.len());
         Ok(self
@@ -186,23 +188,14 @@ impl Walk<'_, '_, '_> {
                 thread.depth = left;
                 thread.ends = false;
             }
-            match self.depth {
-                Depth::Roots => {}
-                Depth::Steps { .. } => {
-                    if let Some(thread) = self.threads.get(at) {
-                        self.out.steps.track(thread.track);
-                    }
-                    self.out.steps.exit(ns(last));
-                }
-                Depth::Spans if left > 0 => self.close(at, last, SpanStatus::PartialEnd)?,
-                Depth::Spans => {}
+            if let Some(thread) = self.threads.get(at).filter(|_| self.depth.has_steps()) {
+                self.out.steps.track(thread.track);
+                self.out.steps.exit(ns(last));
             }
             // The row of the call goes with its last exit.
-            if left > 0
-                && matches!(self.depth, Depth::Steps { .. })
-                && self.out.steps.len() >= STEPS
-            {
-                self.out.flush()?;
+            if left > 0 {
+                self.close(at, last, SpanStatus::PartialEnd)?;
+                self.flush_steps()?;
             }
         }
         self.end(at, last, SpanStatus::PartialEnd)
@@ -247,7 +240,7 @@ impl Walk<'_, '_, '_> {
             let name = name.to_wtf8();
             self.rename(at, &name);
         }
-        if self.depth != Depth::Spans && !of_root {
+        if !self.depth.has_spans() && !of_root {
             return match self.checks_values {
                 true => self.check_tag(id, value, offset),
                 false => Ok(()),

@@ -31,11 +31,21 @@ pub(super) enum Depth {
     Roots,
     /// Enter and exit steps, with the rows of calls or without.
     Steps { calls: bool },
-    /// Every span with its tags.
-    Spans,
+    /// Every span with its tags, and its steps or not.
+    Spans { steps: bool },
 }
 
 impl Depth {
+    /// Returns `true` if steps are pushed.
+    pub(super) const fn has_steps(self) -> bool {
+        matches!(self, Self::Steps { .. } | Self::Spans { steps: true })
+    }
+
+    /// Returns `true` if every span is pushed.
+    pub(super) const fn has_spans(self) -> bool {
+        matches!(self, Self::Spans { .. })
+    }
+
     /// Returns `true` if the rows of calls are pushed with their tags, which without spans are those of the root.
     pub(super) const fn keeps_tags(self) -> bool {
         !matches!(self, Self::Steps { calls: false })
@@ -236,7 +246,7 @@ pub(super) fn walk<'a, 's, 'k>(
     limits: &Limits,
 ) -> Walk<'a, 's, 'k> {
     Walk {
-        checks_values: out.sink.asks().checks_values && depth != Depth::Spans,
+        checks_values: out.sink.asks().checks_values && !depth.has_spans(),
         notes_only: out.sink.asks().notes_only,
         plain: PlainRules::new(words, limits),
         ahead: Ahead::nothing(),
@@ -425,7 +435,7 @@ impl TraceVisitor for TraceLowering<'_, '_, '_, '_> {
         match self.walk.depth {
             Depth::Roots => self.walk.pass_plain(cursor, &mut self.block, elapsed),
             Depth::Steps { .. } => self.walk.run(cursor, &mut self.block, elapsed),
-            Depth::Spans => {}
+            Depth::Spans { .. } => {}
         }
         Ok(())
     }
