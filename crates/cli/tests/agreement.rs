@@ -647,7 +647,7 @@ fn steps_say_what_spans_do() {
         }
     }
     paths.extend(corpus_paths(&["cdt", "zorka"]));
-    let (mut compared, mut steps) = (0, 0);
+    let (mut compared, mut steps, mut beside) = (0, 0, 0);
     for path in paths {
         let rows = |asks: Asks| Asks {
             wants: Wants::Spans,
@@ -660,10 +660,18 @@ fn steps_say_what_spans_do() {
             assert_eq!(told, spans, "{path}, functions alone: {functions}");
             steps += usize::from(came[0] > 0);
         }
+        // Of a reader that pushes both, the tree takes the steps.
+        let both = |asks: Asks| Asks {
+            wants: Wants::SpansAndSteps,
+            ..asks
+        };
+        let (told, came) = summed(&path, both, false, TreeSource::Spans);
+        assert_eq!(told, spans, "{path}, steps beside spans");
+        beside += usize::from(came[0] > 0);
         compared += usize::from(!spans.is_empty());
     }
     assert!(
-        compared > 2 && steps > 4,
-        "{compared} inputs, {steps} with steps"
+        compared > 2 && steps > 4 && beside > 2,
+        "{compared} inputs, {steps} with steps, {beside} with steps beside spans"
     );
 }

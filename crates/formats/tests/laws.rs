@@ -14,7 +14,8 @@ use std::io::Read as _;
 use std::path::Path;
 
 use obey::{
-    Place, adds_up, along, counts, cut, lowers, lowers_notes, lowers_stacks, obeys, sums_up, whole,
+    Place, adds_up, along, counts, cut, lowers, lowers_notes, lowers_stacks, obeys, sums_up,
+    tells_beside, whole,
 };
 use proptest::prelude::*;
 use traceloom_formats::{FORMATS, Format, Probe, Record, RecordSink, by_name, read_slice};
@@ -74,6 +75,7 @@ fn laws(format: &'static Format, name: &str, input: &[u8]) {
     law("lowered", lowers(format, input));
     law("noted", lowers_notes(format, input));
     law("stacks alone", lowers_stacks(format, input));
+    law("steps", tells_beside(format, input));
     law("sums", adds_up(format, input));
     law("summed up", sums_up(format, input).map(drop));
     let mut random = Random(input.len() as u64);
@@ -137,6 +139,10 @@ fn laws(format: &'static Format, name: &str, input: &[u8]) {
             law(
                 &format!("lowered, changed at {at}"),
                 lowers(format, &changed),
+            );
+            law(
+                &format!("steps, changed at {at}"),
+                tells_beside(format, &changed),
             );
             law(&format!("sums, changed at {at}"), adds_up(format, &changed));
             law(

@@ -28,7 +28,10 @@ pub(super) struct TrackStack {
 /// The tracks that steps came for.
 #[derive(Debug, Default)]
 pub(super) struct TrackStacks {
-    lines: Vec<Option<TrackStack>>,
+    /// Those on which something is open: each call may have a track of its own.
+    lines: Vec<Option<Box<TrackStack>>>,
+    /// One without anything open, for the next track.
+    spare: Option<Box<TrackStack>>,
     /// Durations are noted.
     timed: bool,
 }
@@ -44,6 +47,7 @@ impl TrackStacks {
     pub fn new(timed: bool) -> Self {
         Self {
             lines: Vec::new(),
+            spare: None,
             timed,
         }
     }
@@ -69,7 +73,7 @@ impl TrackStacks {
         judge: Option<Verdict<'_>>,
     ) {
         let (selecting, timed) = (judge.is_some(), self.timed);
-        let line = self.line(arena, (track, ground), selecting);
+        let mut line = self.take_line(arena, (track, ground), selecting);
         match judge {
             None if timed => line.fold::<true>(arena, times, functions),
             None => line.fold::<false>(arena, times, functions),
@@ -81,30 +85,44 @@ impl TrackStacks {
         if let Some(&last) = times.last() {
             line.last = last;
         }
+        match self.lines.get_mut(track.index()) {
+            Some(slot) if line.stack.len() > 1 => *slot = Some(line),
+            _ => self.spare = Some(line),
+        }
     }
 
-    fn line(
+    /// Takes out what is open on a track.
+    fn take_line(
         &mut self,
         arena: &mut Arena,
         (track, ground): (TrackId, u32),
         selecting: bool,
-    ) -> &mut TrackStack {
+    ) -> Box<TrackStack> {
         if self.lines.len() <= track.index() {
             self.lines.resize_with(track.index() + 1, || None);
         }
-        #[expect(clippy::indexing_slicing, reason = "resized above")]
-        self.lines[track.index()].get_or_insert_with(|| {
-            let base = if selecting { arena.side_tree() } else { ground };
-            TrackStack {
-                stack: vec![EnteredFunction {
-                    node: base,
-                    start: 0,
-                    covered: 0,
-                }],
+        if let Some(line) = self.lines.get_mut(track.index()).and_then(Option::take) {
+            return line;
+        }
+        let base = |node| EnteredFunction {
+            node,
+            start: 0,
+            covered: 0,
+        };
+        let Some(mut line) = self.spare.take() else {
+            let node = if selecting { arena.side_tree() } else { ground };
+            return Box::new(TrackStack {
+                stack: vec![base(node)],
                 last: Timestamp::MIN,
                 ground,
-            }
-        })
+            });
+        };
+        if !selecting {
+            line.stack.clear();
+            line.stack.push(base(ground));
+        }
+        line.ground = ground;
+        line
     }
 
     /// Ends what is open at the last time of its track, marked as partial.

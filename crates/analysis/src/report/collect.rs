@@ -7,8 +7,9 @@ use traceloom_model::{
     SampleBatch, Sink, SpanBatch, SpanRow, StringId, Timestamp, TrackId,
 };
 
+use super::attribute_keys::AttributeKeys;
 use super::errors::Error;
-use super::findings::{ErrorGroup, Findings, Pause, StatementGroup, Thread};
+use super::findings::{Findings, Pause, StatementGroup, Thread};
 use super::statements::StatementShapes;
 use crate::Pauses;
 use crate::calltree::thread_name;
@@ -22,6 +23,7 @@ use crate::text::value_text;
 pub struct Collector {
     tables: Recording,
     found: Findings,
+    keys: AttributeKeys,
     statements: StatementShapes,
     pauses: Pauses,
     /// Most pauses that are kept.
@@ -38,6 +40,7 @@ impl Collector {
         Self {
             tables: Recording::default(),
             found: Findings::default(),
+            keys: AttributeKeys::default(),
             statements: StatementShapes::default(),
             pauses: Pauses::default(),
             most,
@@ -73,38 +76,42 @@ impl Collector {
     }
 
     fn error(&mut self, error: Error, time: Timestamp) {
-        let group = ErrorGroup {
-            count: 1,
-            first: time,
-            last: time,
-            example: error,
-        };
-        self.found.error(group.example.key(), group);
+        self.found
+            .errors_like(error.key(), 1, (time, time), || error);
+    }
+
+    /// Adds an exception, unless it was told: of most of them others say the same.
+    fn exception(&mut self, id: ExceptionId, time: Timestamp) {
+        if self.thrown.insert(id) {
+            let tables = &self.tables;
+            let error = Error::of_exception(tables, id);
+            self.found.errors_like(error.key(), 1, (time, time), || {
+                error.with_stacks(tables, id)
+            });
+        }
     }
 
     fn span(&mut self, row: &SpanRow<'_>) {
         self.found.spans += 1;
         self.found.seen(row.start, row.end);
         let tables = &self.tables;
-        let failed = CallOfRow::new(tables, row).failed();
-        if let Some(statement) = self.statements.of_span(tables, row) {
+        let told = self.keys.told(tables, row.attributes);
+        if let Some(statement) = told.statement
+            && let Some(shape) = self.statements.of_value(tables, statement)
+        {
             let group = StatementGroup {
                 count: 1,
                 total: row.duration(),
                 longest: row.duration(),
-                failed: failed.into(),
+                failed: CallOfRow::new(tables, row).failed().into(),
             };
-            self.found.statement(statement, &group);
+            self.found.statement(shape, &group);
         }
-        let tables = &self.tables;
-        let error = match row.exception {
-            Some(id) => {
-                let new = self.thrown.insert(id);
-                new.then(|| Error::of_exception(tables, id))
-            }
-            None => Error::of_attributes(tables, row.attributes),
-        };
-        if let Some(error) = error {
+        if let Some(id) = row.exception {
+            self.exception(id, row.end);
+        } else if told.has_error
+            && let Some(error) = Error::of_attributes(&self.tables, row.attributes)
+        {
             self.error(error, row.end);
         }
     }

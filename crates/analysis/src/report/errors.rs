@@ -11,6 +11,14 @@ const FRAMES: usize = 40;
 /// Characters of a heading that are kept.
 const LONGEST: usize = 2_000;
 
+/// Attributes that tell of an exception, its stack first.
+pub(super) const WORDS: [&str; 4] = [
+    "exception.stacktrace",
+    "exception",
+    "exception.type",
+    "exception.message",
+];
+
 /// What was thrown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Error {
@@ -21,20 +29,26 @@ pub struct Error {
 }
 
 impl Error {
-    /// Reads an exception with its causes.
+    /// Reads an exception with its causes, but not its stacks.
     pub(super) fn of_exception(tables: &Recording, id: ExceptionId) -> Self {
-        let mut error = Self::default();
+        let chain = chain(tables, id).into_iter();
+        Self {
+            headings: chain.map(|id| cut(&heading(tables, id))).collect(),
+            stack: Vec::new(),
+        }
+    }
+
+    /// Adds the stacks of the exception that it was read from.
+    pub(super) fn with_stacks(mut self, tables: &Recording, id: ExceptionId) -> Self {
         for (at, id) in chain(tables, id).into_iter().enumerate() {
-            let heading = cut(&heading(tables, id));
-            if at > 0 {
-                error.stack.push(format!("Caused by: {heading}"));
-            }
-            error.headings.push(heading);
+            let heading = self.headings.get(at).filter(|_| at > 0);
+            let cause = heading.map(|heading| format!("Caused by: {heading}"));
+            self.stack.extend(cause);
             if let Some(stack) = tables.exception(id).and_then(|row| row.stack) {
-                error.add_stack(tables, stack);
+                self.add_stack(tables, stack);
             }
         }
-        error
+        self
     }
 
     /// Adds the frames of a stack.
@@ -73,14 +87,17 @@ impl Error {
         let ids = attributes
             .iter()
             .find_map(|attribute| match attribute.value {
-                Value::Exception(id) => Some(Self::of_exception(tables, id)),
+                Value::Exception(id) => {
+                    Some(Self::of_exception(tables, id).with_stacks(tables, id))
+                }
                 _ => None,
             });
-        let stack = || named("exception.stacktrace").or_else(|| named("exception"));
+        let [stack, short, class, message] = WORDS;
+        let stack = || named(stack).or_else(|| named(short));
         ids.or_else(|| Self::of_text(&value_text(tables, stack()?)))
             .or_else(|| {
-                let class = value_text(tables, named("exception.type")?).into_owned();
-                let message = named("exception.message").map(|value| value_text(tables, value));
+                let class = value_text(tables, named(class)?).into_owned();
+                let message = named(message).map(|value| value_text(tables, value));
                 let message = message.filter(|message| !message.is_empty());
                 let heading =
                     message.map_or(class.clone(), |message| format!("{class}: {message}"));

@@ -198,16 +198,35 @@ impl Findings {
 
     /// Adds errors of one key.
     pub(super) fn error(&mut self, key: String, group: ErrorGroup) {
+        let (count, times) = (group.count, (group.first, group.last));
+        self.errors_like(key, count, times, || group.example);
+    }
+
+    /// Adds so many errors of one key, of which `example` makes one if it is the first of its kind.
+    pub(super) fn errors_like(
+        &mut self,
+        key: String,
+        count: u64,
+        (first, last): (Timestamp, Timestamp),
+        example: impl FnOnce() -> Error,
+    ) {
         if self.errors.len() >= 2 * MOST {
             self.cut_errors();
         }
         match self.errors.get_mut(&key) {
             Some(sum) => {
-                sum.count += group.count;
-                sum.first = sum.first.min(group.first);
-                sum.last = sum.last.max(group.last);
+                sum.count += count;
+                sum.first = sum.first.min(first);
+                sum.last = sum.last.max(last);
             }
             None => {
+                let example = example();
+                let group = ErrorGroup {
+                    example,
+                    count,
+                    first,
+                    last,
+                };
                 self.errors.insert(key, group);
             }
         }

@@ -3,6 +3,7 @@
 //! A [`Collector`] looks at everything of a recording once; its [`Findings`] are plain rows, so that those of several
 //! recordings add up. [`html`] puts them on a page with the flame graphs of the trees and the timeline.
 
+mod attribute_keys;
 mod calls;
 mod collect;
 mod course;

@@ -21,6 +21,8 @@ const BACKWARDS: &str = "a record ends before it begins: its duration counts as 
 const ROWS: usize = 4096;
 /// Steps of a batch.
 const STEPS: usize = ROWS;
+/// Rows that may wait for the steps of their call.
+const WAITING: usize = 4 * ROWS;
 
 /// What all traces of a source share: tables, the batch in the making, the threads.
 pub(crate) struct SourceState<'s> {
@@ -155,7 +157,12 @@ impl<'s> SourceState<'s> {
             trace.track = None;
             trace.named = false;
             trace.direct = !self.repeats || trace.unnamed_post;
-            trace.steps.begin(self.threads_only() && !self.counts);
+            let is_alone = self.threads_only() && !self.counts;
+            let is_beside = self.wants == Wants::SpansAndSteps && trace.direct && !self.repeats;
+            let rows_from = is_beside.then_some(self.out.len());
+            trace
+                .steps
+                .begin(is_alone || is_beside && self.only.is_none(), rows_from);
         }
         true
     }
@@ -175,7 +182,9 @@ impl<'s> SourceState<'s> {
             _ => self.track(trace, resource),
         };
         let ended = ending.stop.is_some();
-        if trace.steps.is_on() {
+        if trace.steps.are_beside_rows() {
+            Self::exit_beside_row(trace, (start, stop), ended);
+        } else if trace.steps.is_on() {
             let finished = self.close_step(trace, track, (start, stop), ended);
             if finished {
                 return;
@@ -262,6 +271,12 @@ impl<'s> SourceState<'s> {
         let origin = frame.origin;
         trace.drop_innermost();
         if trace.direct {
+            if root && trace.steps.are_beside_rows() {
+                let n_rows = self.out.len();
+                trace
+                    .steps
+                    .finish_beside_rows(track, n_rows, &mut self.steps);
+            }
             self.push_if_full(trace);
         } else {
             self.hold(trace, root, print, origin);
@@ -292,6 +307,20 @@ impl<'s> SourceState<'s> {
             self.finish_steps(trace, track);
         }
         true
+    }
+
+    /// Finishes the innermost record as a step, where it can be one, before it is a row.
+    fn exit_beside_row(trace: &mut OpenTrace, (start, stop): (i64, i64), ended: bool) {
+        let Some(frame) = trace.open.last() else {
+            return;
+        };
+        let function = frame.method.filter(|_| ended && !frame.orphan);
+        let (duration, _) = frame.duration(stop);
+        let end = start.saturating_add(saturated_i64(duration));
+        match function.filter(|_| !trace.steps.is_full()) {
+            Some(function) => trace.steps.exit(frame.step, (start, end), function),
+            None => trace.steps.leave(),
+        }
     }
 
     /// Puts the steps of a call that has ended into the batch.
@@ -342,9 +371,15 @@ impl<'s> SourceState<'s> {
 
     /// Pushes the batch once it is full, and lets values go that no row to come refers to.
     #[inline(always)]
-    fn push_if_full(&mut self, trace: &OpenTrace) {
+    fn push_if_full(&mut self, trace: &mut OpenTrace) {
         if self.out.len() < ROWS && self.steps.len() < STEPS {
             return;
+        }
+        if trace.steps.are_beside_rows() {
+            if self.out.len() < WAITING {
+                return;
+            }
+            trace.steps.leave();
         }
         if self.tables.has_retired() && !self.repeats {
             self.settle(trace);
@@ -460,6 +495,7 @@ impl<'s> SourceState<'s> {
             let mut next = StepBatch::default();
             next.time.reserve(self.steps.len());
             next.function.reserve(self.steps.len());
+            next.inner.reserve(self.steps.inner.len());
             let steps = std::mem::replace(&mut self.steps, next);
             self.stopped = self.sink.steps(steps).is_break();
         }

@@ -2,7 +2,8 @@
 //!
 //! They are held until the call ends: which thread it ran on may be said in its last record. What steps cannot say (a
 //! record without a method, without a beginning or an end, times that do not nest) makes rows of all that are held.
-//! Without them `top` of a stream takes three times the processor time.
+//! Without them `top` of a stream takes three times the processor time. For sinks that share a reading, some of steps and
+//! some of spans, records are both, and the rows of a call wait for its steps; what cannot be steps is rows alone.
 
 use traceloom_model::bounds::row_number;
 use traceloom_model::{FunctionId, SpanId, SpanRow, StepBatch, Timestamp, TrackId};
@@ -15,6 +16,8 @@ const MOST: usize = 1 << 20;
 pub(super) struct CallSteps {
     steps: Vec<Step>,
     is_on: bool,
+    /// Its records are rows as well, which begin behind so many others.
+    rows_from: Option<usize>,
 }
 
 /// An enter or an exit.
@@ -26,10 +29,23 @@ struct Step {
 }
 
 impl CallSteps {
-    /// A root call begins; its records are steps if they are `wanted`.
-    pub(super) fn begin(&mut self, wanted: bool) {
+    /// A root call begins; its records are steps if they are `wanted`, and rows as well if those are counted.
+    pub(super) fn begin(&mut self, wanted: bool, rows_from: Option<usize>) {
         self.steps.clear();
         self.is_on = wanted;
+        self.rows_from = rows_from;
+    }
+
+    /// Returns true while the records of the call become steps and rows.
+    #[inline]
+    pub(super) fn are_beside_rows(&self) -> bool {
+        self.is_on && self.rows_from.is_some()
+    }
+
+    /// The records of the call that are rows are no steps.
+    pub(super) fn leave(&mut self) {
+        self.is_on = false;
+        self.steps.clear();
     }
 
     /// Returns true while the records of the call become steps.
@@ -47,7 +63,7 @@ impl CallSteps {
     /// Returns true while records that hold no others become steps, and there is room for one.
     #[inline]
     pub(super) fn takes_leaf(&self) -> bool {
-        self.is_on && !self.is_full()
+        self.is_on && self.rows_from.is_none() && !self.is_full()
     }
 
     /// Adds a record that holds no others.
@@ -116,6 +132,25 @@ impl CallSteps {
         batch.time.extend(self.steps.iter().map(|step| step.time));
         self.steps.clear();
         true
+    }
+
+    /// Adds the steps of the call, which has ended and is the last of so many rows, if each of its records is a step and a row.
+    pub(super) fn finish_beside_rows(
+        &mut self,
+        track: TrackId,
+        n_rows: usize,
+        batch: &mut StepBatch,
+    ) {
+        let Some((from, root)) = self.rows_from.zip(n_rows.checked_sub(1)) else {
+            return;
+        };
+        let has_both = n_rows.saturating_sub(from) * 2 == self.steps.len();
+        if has_both && self.finish(track, batch) {
+            let exit = row_number(batch.len().saturating_sub(1));
+            batch.calls.push((exit, row_number(root)));
+            batch.inner.extend((from..root).map(row_number));
+        }
+        self.leave();
     }
 
     /// Makes rows of the records that have ended; those to come are no steps until the next root call.

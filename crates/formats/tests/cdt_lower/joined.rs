@@ -165,6 +165,18 @@ fn less_is_a_part_of_more() {
         let rows = all.spans.iter().filter(|span| span.parent.is_none());
         let rows = rows.count();
         assert_eq!((steps.named, steps.recording.spans.len()), (rows, rows));
+        let both = less(&source, Wants::SpansAndSteps);
+        assert_eq!(super::told(&both.recording), super::told(&all));
+        let inner = both.steps.iter().map(|batch| batch.inner.len());
+        assert_eq!(both.named + inner.sum::<usize>(), all.spans.len());
+        let told = |less: &Less| {
+            let steps = less.steps.iter().flat_map(|batch| {
+                let steps = batch.time.iter().zip(&batch.function);
+                steps.map(|(&time, &function)| (time, function.is_some()))
+            });
+            steps.collect::<Vec<_>>()
+        };
+        assert_eq!(told(&both), told(&steps));
         let calls = less(&source, Wants::Calls);
         assert_eq!(calls.recording.spans.len(), rows);
         assert!(calls.steps.is_empty());

@@ -1,5 +1,6 @@
 //! The laws over one input: shared by the tests, the property tests and the fuzz targets.
 
+mod beside;
 mod counts;
 mod summary;
 mod sums;
@@ -15,6 +16,11 @@ use traceloom_model::{
     StackId, Wants,
 };
 
+#[allow(
+    unused_imports,
+    reason = "not every user of the laws needs all of them at once"
+)]
+pub use beside::tells_beside;
 #[allow(
     unused_imports,
     reason = "not every user of the laws needs all of them at once"

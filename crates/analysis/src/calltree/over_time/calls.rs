@@ -30,8 +30,9 @@ pub(super) struct CallTimes {
     pub(super) arena: Arena,
     pub(super) grid: Grid,
     pub(super) sums: PathSums,
-    /// Of tracks whose calls come as steps.
+    /// Of tracks whose calls come as steps, where any is open, and one for the next track.
     pub(super) lines: HashMap<TrackId, StepLine, RandomState>,
+    pub(super) spare_line: StepLine,
     /// Of the calls at hand, by their rows: the row of the caller, the node, and up to where callees reach. Kept for
     /// their memory.
     callers: Vec<u32>,
@@ -46,6 +47,7 @@ impl CallTimes {
             grid: Grid::default(),
             sums: PathSums::default(),
             lines: HashMap::default(),
+            spare_line: StepLine::default(),
             callers: Vec::new(),
             nodes: Vec::new(),
             reached: Vec::new(),

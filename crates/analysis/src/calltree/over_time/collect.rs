@@ -289,7 +289,7 @@ impl Sink for OverTimeCollector {
                 function: row.function,
             });
             if self.order == Order::Nested && row.parent.is_none() {
-                let spans = std::mem::take(open);
+                let spans = self.open.remove(&row.track).unwrap_or_default();
                 self.settle(row.track, &spans);
             }
         }

@@ -22,7 +22,8 @@ impl CallTimes {
         times: &[Timestamp],
         functions: &[Option<FunctionId>],
     ) {
-        let line = self.lines.entry(track).or_default();
+        let line = self.lines.entry(track);
+        let line = line.or_insert_with(|| std::mem::take(&mut self.spare_line));
         let thread = track.raw();
         let mut stretch = 0..0;
         for (&time, &function) in times.iter().zip(functions) {
@@ -52,5 +53,8 @@ impl CallTimes {
             }
         }
         self.sums.flush(&mut self.grid, stretch.start, thread);
+        if line.open.is_empty() {
+            self.spare_line = self.lines.remove(&track).unwrap_or_default();
+        }
     }
 }
