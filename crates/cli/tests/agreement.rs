@@ -9,6 +9,7 @@ use std::path::Path;
 
 use program::{SHOP, json_rows, run, sample};
 use serde_json::Value;
+use traceloom_analysis::stage::Tee;
 use traceloom_analysis::{Functions, TreeBuilder, TreeOptions, TreeSource};
 use traceloom_formats::LowerOptions;
 use traceloom_input::{Input, OpenOptions};
@@ -549,7 +550,17 @@ fn summed(
             steps: 0,
             paths: 0,
         };
-        if traceloom_input::lower(&document, &LowerOptions::default(), &mut sink).is_err() {
+        let options = LowerOptions::default();
+        let lowered = match asks(Asks::default()).wants == Wants::SpansAndSteps {
+            true => {
+                sink.asks = |asks| asks;
+                let mut spans = EverySpan;
+                let mut tee = Tee::new(vec![&mut sink as &mut dyn Sink, &mut spans]);
+                traceloom_input::lower(&document, &options, &mut tee)
+            }
+            false => traceloom_input::lower(&document, &options, &mut sink),
+        };
+        if lowered.is_err() {
             continue;
         }
         came = [came[0] + sink.steps, came[1] + sink.paths];
@@ -574,6 +585,47 @@ fn summed(
     }
     all.sort();
     (all, came)
+}
+
+/// Asks for what a tree does, and shares the reading with a sink of spans.
+fn beside_spans(asks: Asks) -> Asks {
+    Asks {
+        wants: Wants::SpansAndSteps,
+        ..asks
+    }
+}
+
+/// Takes spans, and keeps nothing.
+struct EverySpan;
+
+impl Sink for EverySpan {
+    fn define(&mut self, _new: Definitions) -> Flow {
+        Flow::Continue(())
+    }
+
+    fn note(&mut self, _note: Note) -> Flow {
+        Flow::Continue(())
+    }
+}
+
+/// A stream of a call whose rows go with its steps, and one of so many records that they wait for none.
+fn short_and_long(folder: &Path) -> String {
+    let mut events = Vec::new();
+    let mut at = 1_000_000;
+    for (name, n_inner) in [("app.First.a", 5_000), ("app.Second.b", 20_000)] {
+        let event = |name: &str, at: u64, length: u64| {
+            format!(r#"{{"name":"{name}","ph":"X","ts":{at},"dur":{length},"pid":1,"tid":1}}"#)
+        };
+        events.push(event(name, at, n_inner * 10 + 10));
+        let inner = (0..n_inner).map(|row| event(&format!("{name}.inner"), at + 5 + row * 10, 8));
+        events.extend(inner);
+        at += n_inner * 10 + 100;
+    }
+    let [json, stream] = ["long.json", "long.zorka-c"].map(|name| folder.join(name));
+    std::fs::write(&json, format!("[{}]", events.join(","))).expect("a file");
+    let [json, stream] = [json, stream].map(|path| path.to_string_lossy().into_owned());
+    run(&["convert", &json, &stream, "--to", "zorka-c"]);
+    stream
 }
 
 /// Returns every file below folders of the corpus, and the folders.
@@ -646,6 +698,7 @@ fn steps_say_what_spans_do() {
             paths.push(path.to_string_lossy().into_owned());
         }
     }
+    paths.push(short_and_long(folder.path()));
     paths.extend(corpus_paths(&["cdt", "zorka"]));
     let (mut compared, mut steps, mut beside) = (0, 0, 0);
     for path in paths {
@@ -660,12 +713,8 @@ fn steps_say_what_spans_do() {
             assert_eq!(told, spans, "{path}, functions alone: {functions}");
             steps += usize::from(came[0] > 0);
         }
-        // Of a reader that pushes both, the tree takes the steps.
-        let both = |asks: Asks| Asks {
-            wants: Wants::SpansAndSteps,
-            ..asks
-        };
-        let (told, came) = summed(&path, both, false, TreeSource::Spans);
+        // Of a reader that pushes both, the tree takes the steps, and spans that are in none.
+        let (told, came) = summed(&path, beside_spans, false, TreeSource::Spans);
         assert_eq!(told, spans, "{path}, steps beside spans");
         beside += usize::from(came[0] > 0);
         compared += usize::from(!spans.is_empty());

@@ -220,9 +220,9 @@ pub(crate) trait Renumber: Sized {
             Batch::Spans(batch) => self.spans(batch),
             Batch::Steps(batch) => {
                 self.each_some(&mut batch.function, Self::function);
-                for (_, track) in &mut batch.tracks {
-                    self.track(track);
-                }
+                let open = batch.open.iter_mut().map(|(track, _)| track);
+                let tracks = batch.tracks.iter_mut().map(|(_, track)| track);
+                tracks.chain(open).for_each(|track| self.track(track));
             }
             Batch::Samples(batch) => self.samples(batch),
             Batch::Paths(batch) => {

@@ -23,8 +23,8 @@ pub struct StepBatch {
     /// Tracks whose call is open when recording ends, with the row of that call in the span batch that comes right
     /// after this batch.
     pub open: Vec<(TrackId, u32)>,
-    /// Rows of the span batch that comes right after this batch, ascending, of spans inside the calls of its steps; of a
-    /// reader that was asked for [`crate::Wants::SpansAndSteps`].
+    /// Rows of the span batch that comes right after this batch, ascending: spans inside the calls of its steps. There are
+    /// some only where [`crate::Wants::SpansAndSteps`] was asked for.
     pub inner: Vec<u32>,
 }
 
@@ -59,6 +59,12 @@ impl StepBatch {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.time.is_empty() && self.open.is_empty() && self.inner.is_empty()
+    }
+
+    /// Returns how many rows of the span batch right after this one its steps tell as well.
+    #[must_use]
+    pub fn n_rows_in_steps(&self) -> usize {
+        self.calls.len() + self.open.len() + self.inner.len()
     }
 
     /// Puts the rows of the span batch right after this one that its steps tell as well into `rows`, ascending: who takes

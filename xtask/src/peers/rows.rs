@@ -76,6 +76,7 @@ pub const ROWS: &[Row] = &[
     row("CDT `calls`", InputKind::Dump, 2 * MIB, &["calls", "INPUT", "-n", "20"], Some(&tools::CDT_READER), 100),
     row("CDT `info`", InputKind::Dump, 2 * MIB, &["info", "INPUT"], None, 100),
     row("CDT `flame`", InputKind::Dump, 2 * MIB, &["flame", "INPUT", "--force", "-o", "out.html"], None, 300),
+    row("CDT `report`", InputKind::Dump, 2 * MIB, &["report", "INPUT", "--force", "-o", "out.html"], None, 300),
     row("CDT `check`", InputKind::Dump, 2 * MIB, &["check", "INPUT"], None, 100),
     row("CDT `timeline`", InputKind::Dump, 2 * MIB, &["timeline", "INPUT", "--force", "-o", "out.html"], None, 500),
     row("Heph `info`", HEPH, 4 * MIB, &["info", "INPUT"], None, 100),

@@ -499,10 +499,10 @@ impl Sink for TreeBuilder {
         }
         self.release_held(None);
         self.spans_seen = true;
-        // Tracks come one after the other, each in the order of its times.
+        // Tracks come one after the other, and calls of one track in any order.
         for (_, range) in batch.runs() {
-            let times = subslice(&batch.time, range);
-            if let (Some(&first), Some(&last)) = (times.first(), times.last()) {
+            let times = subslice(&batch.time, range).iter();
+            if let (Some(&first), Some(&last)) = (times.clone().min(), times.max()) {
                 self.see(first, last);
             }
         }

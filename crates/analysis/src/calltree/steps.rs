@@ -30,8 +30,9 @@ pub(super) struct TrackStack {
 pub(super) struct TrackStacks {
     /// Those on which something is open: each call may have a track of its own.
     lines: Vec<Option<Box<TrackStack>>>,
-    /// One without anything open, for the next track.
-    spare: Option<Box<TrackStack>>,
+    /// Those without anything open, for tracks to come.
+    #[expect(clippy::vec_box, reason = "a track takes the box")]
+    spare: Vec<Box<TrackStack>>,
     /// Durations are noted.
     timed: bool,
 }
@@ -47,7 +48,7 @@ impl TrackStacks {
     pub fn new(timed: bool) -> Self {
         Self {
             lines: Vec::new(),
-            spare: None,
+            spare: Vec::new(),
             timed,
         }
     }
@@ -87,7 +88,7 @@ impl TrackStacks {
         }
         match self.lines.get_mut(track.index()) {
             Some(slot) if line.stack.len() > 1 => *slot = Some(line),
-            _ => self.spare = Some(line),
+            _ => self.spare.push(line),
         }
     }
 
@@ -109,7 +110,7 @@ impl TrackStacks {
             start: 0,
             covered: 0,
         };
-        let Some(mut line) = self.spare.take() else {
+        let Some(mut line) = self.spare.pop() else {
             let node = if selecting { arena.side_tree() } else { ground };
             return Box::new(TrackStack {
                 stack: vec![base(node)],

@@ -1,6 +1,6 @@
 //! One reading for several sinks.
 
-use traceloom_model::{Asks, Batch, Flow, Sink, Stage, Wants};
+use traceloom_model::{Asks, Batch, Flow, Sink, SpanBatch, Stage, Wants};
 
 /// Hands everything to several sinks, in their order.
 ///
@@ -37,6 +37,12 @@ impl<'s, S: Sink + ?Sized> Tee<'s, S> {
             _ => true,
         }
     }
+
+    /// Returns what a sink is given in place of a batch that it has no use for.
+    fn instead(batch: &Batch) -> Option<Batch> {
+        // Rows that steps name are those of the next batch of spans, which has to come.
+        matches!(batch, Batch::Spans(_)).then(|| Batch::Spans(SpanBatch::default()))
+    }
 }
 
 impl<S: Sink + ?Sized> Stage for Tee<'_, S> {
@@ -49,18 +55,19 @@ impl<S: Sink + ?Sized> Stage for Tee<'_, S> {
         let mut sinks = std::mem::take(&mut self.sinks);
         let last = sinks.iter().rposition(|sink| self.is_for(&batch, sink));
         let next_in_steps = match &batch {
-            Batch::Steps(steps) => steps.calls.len() + steps.open.len() + steps.inner.len(),
+            Batch::Steps(steps) => steps.n_rows_in_steps(),
             Batch::Spans(_) => 0,
             _ => self.in_steps,
         };
-        // The last one takes the batch itself.
+        let instead = Self::instead(&batch);
+        // The last one that has a use for it takes the batch itself.
         let mut left = Some(batch);
         let mut places = 0..sinks.len();
         sinks.retain_mut(|sink| {
             let given = match &left {
                 _ if places.next() == last => left.take(),
                 Some(batch) if self.is_for(batch, sink) => left.clone(),
-                _ => None,
+                _ => instead.clone(),
             };
             given.is_none_or(|batch| batch.push(&mut **sink).is_continue())
         });
@@ -100,7 +107,7 @@ fn either(one: Asks, other: Asks) -> Asks {
 #[cfg(test)]
 mod tests {
     use traceloom_model::{
-        Definitions, FunctionId, Level, Note, Notes, SpanBatch, SpanId, SpanRow, StepBatch, TrackId,
+        Definitions, FunctionId, Level, Note, Notes, SpanId, SpanRow, StepBatch, TrackId,
     };
 
     use super::*;
@@ -187,12 +194,13 @@ mod tests {
         assert_eq!(Stage::asks(&tee).wants, Wants::Spans);
     }
 
-    /// Takes spans, or steps and those of the calls that its steps do not tell.
+    /// Takes spans, or steps and the spans that these do not tell.
     #[derive(Debug, Default)]
     struct Rows {
         wants: Wants,
         spans: Vec<usize>,
         n_steps: usize,
+        named: Vec<u32>,
     }
 
     impl Sink for Rows {
@@ -209,11 +217,14 @@ mod tests {
 
         fn steps(&mut self, batch: StepBatch) -> Flow {
             self.n_steps += batch.len();
+            batch.rows_in_steps(&mut self.named);
             Flow::Continue(())
         }
 
         fn spans(&mut self, batch: SpanBatch) -> Flow {
-            self.spans.push(batch.len());
+            let named = std::mem::take(&mut self.named).into_iter();
+            let told = named.filter(|&row| (row as usize) < batch.len()).count();
+            self.spans.push(batch.len() - told);
             Flow::Continue(())
         }
 
@@ -235,7 +246,12 @@ mod tests {
             wants,
             ..Rows::default()
         });
-        let mut tee = Tee::new(sinks.iter_mut().collect());
+        let [first, second, others @ ..] = &mut sinks;
+        // One of steps and one of spans in a tee of their own.
+        let mut inner = Tee::new(vec![first, second]);
+        let mut all: Vec<&mut dyn Sink> = vec![&mut inner];
+        all.extend(others.iter_mut().map(|sink| sink as &mut dyn Sink));
+        let mut tee = Tee::new(all);
         let row = SpanRow::call(SpanId(1), TrackId::new(0), FunctionId::new(0), 0, 1);
         let spans = |n_rows| {
             let mut spans = SpanBatch::default();
@@ -247,19 +263,18 @@ mod tests {
         steps.exit(1);
         steps.calls.push((1, 1));
         steps.inner.push(0);
-        // Two of two rows, then two of three, then none of one.
-        for (steps, n_rows) in [(Some(&steps), 2), (Some(&steps), 3), (None, 1)] {
+        // Two of two rows are told, then none of two, then two of three, then none of one.
+        for (steps, n_rows) in [(Some(&steps), 2), (None, 2), (Some(&steps), 3), (None, 1)] {
             if let Some(steps) = steps {
                 assert!(tee.steps(steps.clone()).is_continue());
             }
             assert!(tee.spans(spans(n_rows)).is_continue());
         }
         let told = sinks.map(|sink| (sink.spans, sink.n_steps));
-        let [steps, spans] = [(vec![3, 1], 4), (vec![2, 3, 1], 0)];
-        let with_calls = (vec![2, 3, 1], 4);
+        let [steps, spans] = [(vec![0, 2, 1, 1], 4), (vec![2, 2, 3, 1], 0)];
         assert_eq!(
             told,
-            [steps.clone(), spans.clone(), with_calls, spans, steps]
+            [steps.clone(), spans.clone(), steps.clone(), spans, steps]
         );
     }
 }

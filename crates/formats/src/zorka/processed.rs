@@ -54,6 +54,10 @@ impl Lowering<'_, '_> {
 
     /// Lowers chunk metadata: what a store's index says of one marked record.
     pub(super) fn chunk(&mut self, values: &ValueRun<'_>, record: &Record<'_>) {
+        // Its row is none of the open call, whose rows wait for steps.
+        if self.trace.steps.are_beside_rows() {
+            self.trace.steps.leave();
+        }
         let all: Vec<CborValue<'_>> = values.iter().collect();
         let int = |at: usize| all.get(at).and_then(|value| value.int()).unwrap_or(0);
         let trace = u128::from(int(0).cast_unsigned()) << 64 | u128::from(int(1).cast_unsigned());

@@ -42,7 +42,7 @@ impl CallSteps {
         self.is_on && self.rows_from.is_some()
     }
 
-    /// The records of the call that are rows are no steps.
+    /// The call is told by rows alone.
     pub(super) fn leave(&mut self) {
         self.is_on = false;
         self.steps.clear();

@@ -30,8 +30,9 @@ pub(super) struct CallTimes {
     pub(super) arena: Arena,
     pub(super) grid: Grid,
     pub(super) sums: PathSums,
-    /// Of tracks whose calls come as steps, where any is open, and one for the next track.
+    /// Of tracks whose calls come as steps, where any is open.
     pub(super) lines: HashMap<TrackId, StepLine, RandomState>,
+    /// One of a track without any, for the next.
     pub(super) spare_line: StepLine,
     /// Of the calls at hand, by their rows: the row of the caller, the node, and up to where callees reach. Kept for
     /// their memory.

@@ -25,8 +25,64 @@ pub(super) struct ThreadValue {
 /// The number of a stretch since time zero, and a thread.
 pub(super) type ThreadStretch = (i64, u32);
 
-/// Values of one thread in one stretch, by what they are of.
-type ThreadCells = HashMap<u32, ThreadValue, RandomState>;
+/// Values that are looked through one by one.
+const FEW: usize = 8;
+
+/// Values of one thread in one stretch, by what they are of. Of many threads each has few.
+#[derive(Clone, Debug)]
+enum ThreadCells {
+    Few(Vec<(u32, ThreadValue)>),
+    #[expect(
+        clippy::box_collection,
+        reason = "places of few values are many, and take no more room for it"
+    )]
+    Many(Box<HashMap<u32, ThreadValue, RandomState>>),
+}
+
+impl ThreadCells {
+    fn len(&self) -> usize {
+        match self {
+            Self::Few(values) => values.len(),
+            Self::Many(values) => values.len(),
+        }
+    }
+
+    /// Puts all values behind `into`.
+    fn list(&self, into: &mut Vec<(u32, ThreadValue)>) {
+        match self {
+            Self::Few(values) => into.extend_from_slice(values),
+            Self::Many(values) => into.extend(values.iter().map(|(&of, &came)| (of, came))),
+        }
+    }
+
+    /// Adds a value; returns true if there was none of it before.
+    #[inline]
+    fn put(&mut self, of: u32, came: ThreadValue) -> bool {
+        let n_before = self.len();
+        let cell = match self {
+            Self::Many(values) => values.entry(of).or_default(),
+            Self::Few(values) => match values.iter().position(|&(known, _)| known == of) {
+                None if values.len() == FEW => {
+                    let mut many: HashMap<_, _, RandomState> = values.drain(..).collect();
+                    many.insert(of, came);
+                    *self = Self::Many(Box::new(many));
+                    return true;
+                }
+                None => {
+                    values.push((of, came));
+                    return true;
+                }
+                Some(at) => match values.get_mut(at) {
+                    Some((_, cell)) => cell,
+                    None => return false,
+                },
+            },
+        };
+        cell.own = cell.own.saturating_add(came.own);
+        cell.count += came.count;
+        self.len() > n_before
+    }
+}
 
 /// Values by stretch, thread and what they are of.
 #[derive(Clone, Debug)]
@@ -36,7 +92,7 @@ pub(super) struct Grid {
     /// The first and last time of anything.
     reach: Option<(Timestamp, Timestamp)>,
     /// By thread and stretch: what comes one after the other is of one thread and of few stretches, whose values lie together.
-    cells: HashMap<u32, BTreeMap<i64, ThreadCells>, RandomState>,
+    cells: BTreeMap<(u32, i64), ThreadCells>,
     n_cells: usize,
     /// There was too much: nothing is kept.
     is_full: bool,
@@ -47,7 +103,7 @@ impl Default for Grid {
         Self {
             step: 1,
             reach: None,
-            cells: HashMap::default(),
+            cells: BTreeMap::new(),
             n_cells: 0,
             is_full: false,
         }
@@ -65,20 +121,14 @@ impl Grid {
 
     /// Tells the values, each with what it is of, in the order of their places.
     pub fn each(&self, mut tell: impl FnMut(ThreadStretch, &[(u32, ThreadValue)])) {
-        let mut places: Vec<(ThreadStretch, &ThreadCells)> = Vec::new();
-        for (&thread, line) in &self.cells {
-            places.extend(
-                line.iter()
-                    .map(|(&stretch, came)| ((stretch, thread), came)),
-            );
-        }
-        places.sort_unstable_by_key(|&(place, _)| place);
+        let mut places: Vec<_> = self.cells.iter().collect();
+        places.sort_unstable_by_key(|&(&(thread, stretch), _)| (stretch, thread));
         let mut values = Vec::new();
-        for (place, came) in places {
+        for (&(thread, stretch), came) in places {
             values.clear();
-            values.extend(came.iter().map(|(&of, &came)| (of, came)));
+            came.list(&mut values);
             values.sort_unstable_by_key(|&(of, _)| of);
-            tell(place, &values);
+            tell((stretch, thread), &values);
         }
     }
 
@@ -123,25 +173,24 @@ impl Grid {
         let is_round = self.step.to_string().starts_with('1');
         let ratio = if is_round { 2 } else { 5 };
         self.step = self.step.saturating_mul(ratio);
-        for line in self.cells.values_mut() {
-            let mut joined: Vec<(i64, ThreadCells)> = Vec::new();
-            for (stretch, mut came) in std::mem::take(line) {
-                let stretch = stretch.div_euclid(ratio);
-                let Some((_, known)) = joined.last_mut().filter(|(last, _)| *last == stretch)
-                else {
-                    joined.push((stretch, came));
-                    continue;
-                };
-                // The fewer ones move.
-                if known.len() < came.len() {
-                    std::mem::swap(known, &mut came);
-                }
-                for (of, came) in came {
-                    self.n_cells -= usize::from(!put(known, of, came));
-                }
+        let mut joined: Vec<((u32, i64), ThreadCells)> = Vec::new();
+        for ((thread, stretch), mut came) in std::mem::take(&mut self.cells) {
+            let place = (thread, stretch.div_euclid(ratio));
+            let Some((_, known)) = joined.last_mut().filter(|(last, _)| *last == place) else {
+                joined.push((place, came));
+                continue;
+            };
+            // The fewer ones move.
+            if known.len() < came.len() {
+                std::mem::swap(known, &mut came);
             }
-            *line = joined.into_iter().collect();
+            let mut move_one = |(of, came)| self.n_cells -= usize::from(!known.put(of, came));
+            match came {
+                ThreadCells::Few(values) => values.into_iter().for_each(&mut move_one),
+                ThreadCells::Many(values) => values.into_iter().for_each(&mut move_one),
+            }
         }
+        self.cells = joined.into_iter().collect();
     }
 
     /// Makes fewer of many values, or gives them up.
@@ -154,7 +203,7 @@ impl Grid {
                 self.coarsen();
             } else {
                 self.is_full = true;
-                self.cells = HashMap::default();
+                self.cells = BTreeMap::new();
                 self.n_cells = 0;
             }
         }
@@ -184,13 +233,14 @@ impl Grid {
                 true => MOST_CELLS,
                 false => MOST_HELD,
             };
-            let line = self.cells.entry(thread).or_default();
-            let cells = line.entry(time.div_euclid(self.step)).or_default();
-            self.n_cells += usize::from(put(cells, of, value));
+            let place = (thread, time.div_euclid(self.step));
+            let cells = self.cells.entry(place);
+            let cells = cells.or_insert_with(|| ThreadCells::Few(Vec::with_capacity(1)));
+            self.n_cells += usize::from(cells.put(of, value));
             while self.n_cells < most
                 && let Some(&(of, value)) = came.next()
             {
-                self.n_cells += usize::from(put(cells, of, value));
+                self.n_cells += usize::from(cells.put(of, value));
             }
         }
     }
@@ -228,16 +278,6 @@ impl Grid {
             self.add_values(time, thread(on), &here);
         });
     }
-}
-
-/// Adds a value; returns true if there was none of it before.
-#[inline]
-fn put(cells: &mut ThreadCells, of: u32, came: ThreadValue) -> bool {
-    let n_before = cells.len();
-    let cell = cells.entry(of).or_default();
-    cell.own = cell.own.saturating_add(came.own);
-    cell.count += came.count;
-    cells.len() > n_before
 }
 
 #[cfg(test)]
