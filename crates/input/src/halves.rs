@@ -9,7 +9,7 @@ use crate::piped;
 /// all else to `first`, definitions to both.
 ///
 /// Folding steps takes about twice the time of decoding them, so one sink alone would leave the reader
-/// waiting half of the time. Steps of one track depend on no other track. They may not name calls: those
+/// waiting half of the time. Steps of one track depend on no other track. They may not name spans: those
 /// rows come in a batch of their own, to one sink.
 pub fn piped_halves<T>(
     first: &mut (dyn Sink + Send),

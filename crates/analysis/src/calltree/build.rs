@@ -31,8 +31,8 @@ use crate::text::is_async;
 /// While calls are selected, the steps of a call go to a side tree of its track, and are kept or dropped
 /// when the call's row is known. Two conventions hold between readers and this sink:
 ///
-/// - a span batch right after a step batch that names calls holds the rows of those calls; rows the step
-///   batch does not name are spans of their own;
+/// - a span batch right after a step batch that names rows holds those: calls, and spans inside them of a
+///   reader that pushes both. Rows that the step batch does not name are spans of their own;
 /// - a call without row (the producer wrote none) is judged by its function and duration.
 ///
 /// Calls are judged when their rows come, by what is defined until then; trees resolve names at the end.
