@@ -373,7 +373,9 @@ impl<S: Sink + ?Sized> Stage for Join<'_, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Attribute, CounterBatch, Note, PathBatch, Recording, SampleBatch, Spot, Value};
+    use crate::{
+        Attribute, CounterBatch, Note, PathBatch, Recording, SampleBatch, Spot, StepBatch, Value,
+    };
 
     fn piece(sink: &mut dyn Sink, thread: &str, setting: i64) {
         let mut tables = Tables::new();
@@ -414,6 +416,51 @@ mod tests {
         });
         let _ = sink.define(tables.take_definitions());
         let _ = sink.samples(batch);
+    }
+
+    #[test]
+    fn steps_stay_on_their_tracks() {
+        #[derive(Default)]
+        struct Tracks(Vec<[TrackId; 2]>);
+
+        impl Sink for Tracks {
+            fn define(&mut self, _new: Definitions) -> Flow {
+                Flow::Continue(())
+            }
+
+            fn steps(&mut self, batch: StepBatch) -> Flow {
+                self.0.push([batch.tracks[0].1, batch.open[0].0]);
+                Flow::Continue(())
+            }
+
+            fn note(&mut self, _note: Note) -> Flow {
+                Flow::Continue(())
+            }
+        }
+
+        let mut tracks = Tracks::default();
+        let mut join = Join::new(&mut tracks);
+        for thread in ["main", "worker"] {
+            let mut tables = Tables::new();
+            let name = tables.string(thread);
+            let track = tables.new_track(Track {
+                name: Some(name),
+                ..Track::default()
+            });
+            let function = tables.function(Function::named(name));
+            let mut steps = StepBatch::default();
+            steps.track(track);
+            steps.enter(0, function);
+            steps.open.push((track, 0));
+            let _ = join.define(tables.take_definitions());
+            let _ = join.steps(steps);
+            join.next_piece();
+        }
+        let [first, second] = tracks.0[..] else {
+            panic!("two batches")
+        };
+        assert_eq!((first[0], second[0]), (first[1], second[1]));
+        assert_ne!(first, second);
     }
 
     #[test]

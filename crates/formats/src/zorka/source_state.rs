@@ -158,11 +158,10 @@ impl<'s> SourceState<'s> {
             trace.named = false;
             trace.direct = !self.repeats || trace.unnamed_post;
             let is_alone = self.threads_only() && !self.counts;
-            let is_beside = self.wants == Wants::SpansAndSteps && trace.direct && !self.repeats;
+            let is_beside =
+                self.wants == Wants::SpansAndSteps && !self.repeats && self.only.is_none();
             let rows_from = is_beside.then_some(self.out.len());
-            trace
-                .steps
-                .begin(is_alone || is_beside && self.only.is_none(), rows_from);
+            trace.steps.begin(is_alone || is_beside, rows_from);
         }
         true
     }
