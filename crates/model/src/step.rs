@@ -61,6 +61,12 @@ impl StepBatch {
         self.time.is_empty() && self.open.is_empty() && self.inner.is_empty()
     }
 
+    /// Returns the earliest and the latest time of its steps; none where it has no steps.
+    #[must_use]
+    pub fn time_range(&self) -> Option<(Timestamp, Timestamp)> {
+        Some((*self.time.iter().min()?, *self.time.iter().max()?))
+    }
+
     /// Returns how many rows of the span batch right after this one its steps tell as well.
     #[must_use]
     pub fn n_rows_in_steps(&self) -> usize {

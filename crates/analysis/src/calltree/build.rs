@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use traceloom_model::bounds::{saturated_i64, subslice};
+use traceloom_model::bounds::saturated_i64;
 use traceloom_model::{
     Asks, Clock, Definitions, Flow, Note, Order, PathBatch, Recording, SampleBatch, Sink,
     SpanBatch, StepBatch, StringId, Timestamp, TrackId, Wants,
@@ -499,12 +499,8 @@ impl Sink for TreeBuilder {
         }
         self.release_held(None);
         self.spans_seen = true;
-        // Tracks come one after the other, and calls of one track in any order.
-        for (_, range) in batch.runs() {
-            let times = subslice(&batch.time, range).iter();
-            if let (Some(&first), Some(&last)) = (times.clone().min(), times.max()) {
-                self.see(first, last);
-            }
+        if let Some((first, last)) = batch.time_range() {
+            self.see(first, last);
         }
         batch.calls.sort_unstable();
         batch.rows_in_steps(&mut self.named);
