@@ -130,6 +130,31 @@ pub(crate) fn string(out: &mut String, text: &str) {
     out.push('"');
 }
 
+/// Returns how many bytes a text takes as JSON, or a few more.
+pub(crate) fn text_len(text: &str) -> usize {
+    /// How many bytes more than one each byte takes.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "bytes index 256 entries, while compiling"
+    )]
+    const MORE: [u8; 256] = {
+        let mut more = [0; 256];
+        let mut control = 0;
+        while control < 0x20 {
+            more[control] = 5;
+            control += 1;
+        }
+        more[b'<' as usize] = 5;
+        more[b'"' as usize] = 1;
+        more[b'\\' as usize] = 1;
+        // Of three bytes, and some such characters are written in six.
+        more[0xe2] = 3;
+        more
+    };
+    let more = |byte: u8| usize::from(MORE.get(usize::from(byte)).copied().unwrap_or(0));
+    text.len() + text.bytes().map(more).sum::<usize>() + 4
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,5 +183,17 @@ mod tests {
             "{\"\\u003c/a\":\"\\\"\\\\\\u000a\",\"b\":[\"\\u003c/script>\\u003c!--\",\
              \"\\u0000\\u2028\\u2029é\"],\"c\":[1,-2],\"d\":true}"
         );
+    }
+
+    #[test]
+    fn a_text_takes_no_more_than_is_said() {
+        let all: String = (0..0x250).filter_map(char::from_u32).collect();
+        for text in ["", "a \"word\"\n", "</script>&", &all, "\u{2028}\u{2029}"] {
+            let mut out = String::new();
+            string(&mut out, text);
+            // It is two quotes, and a comma or a key behind them.
+            assert_eq!(text_len(text), out.len() + 2, "{text:?}");
+        }
+        assert_eq!(text_len("…"), 10);
     }
 }

@@ -230,7 +230,7 @@ impl Collector {
             }
             attributes(tables, row.attributes, add);
             if let Some(stack) = row.stack.filter(|_| kind == RowKind::Wait) {
-                add("stack".into(), frames(tables, stack).as_str().into());
+                add("stack".into(), DetailText::Stack(stack));
             }
         };
         let track = row.track.map_or(NONE, TrackId::raw);

@@ -9,14 +9,12 @@
 //!
 //! Every time is a whole number of nanoseconds, up to 2^64 since time zero: a script adds them in two halves.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
 use traceloom_model::Timestamp;
 use traceloom_model::bounds::row_number;
 
+use super::attribute_lists::AttributeLists;
 use super::bits::Bits;
+use super::collect::NONE;
 use super::fold::{Fold, Shown};
 use super::levels::levels;
 use super::{RowKind, Timeline, Track, missing};
@@ -24,7 +22,7 @@ use crate::Symbol;
 use crate::colour::colour_of_class;
 use crate::hotspots::{Categories, OwnCode};
 use crate::monitors::WaitKind;
-use crate::page::{Object, list, mailed};
+use crate::page::{Object, list, mailed, text_len};
 
 /// Flags of an item beside those of spans.
 const COVERED: u8 = 8;
@@ -52,9 +50,9 @@ impl Room {
         const ROW: usize = 20;
         const POINT: usize = 24;
         let tracks = timeline.tracks.iter();
-        let names = tracks.map(|track| json_len(&track.name) + json_len(&track.process) + TRACK);
+        let names = tracks.map(|track| text_len(&track.name) + text_len(&track.process) + TRACK);
         let counters = timeline.counters.iter();
-        let counters = counters.map(|one| json_len(&one.name) + one.points.len() * POINT + TRACK);
+        let counters = counters.map(|one| text_len(&one.name) + one.points.len() * POINT + TRACK);
         let rows = timeline.rows.len() * ROW;
         self.page
             .saturating_sub(names.chain(counters).sum::<usize>() + rows)
@@ -65,16 +63,6 @@ impl Room {
         let left = left.saturating_sub(details.page_len()) / 4 * 3;
         self.bytes.min(left.max(self.page / 32))
     }
-}
-
-/// The bytes of a text as JSON, or a few more.
-fn json_len(text: &str) -> usize {
-    let of = |byte: u8| match byte {
-        b'"' | b'\\' => 2,
-        0..0x20 | b'<' | b'>' | b'&' | 0x7f => 6,
-        _ => 1,
-    };
-    text.bytes().map(of).sum::<usize>() + 4
 }
 
 /// Writes what a page says in words, and returns its times.
@@ -119,7 +107,7 @@ pub(super) fn write(
         data.value("all", fold.shows_all());
         data.value("lists", details.lists);
         data.value("lists_left_out", details.left_out);
-        data.texts("texts", details.texts.iter());
+        data.texts("texts", details.texts());
         names(data, &used.texts(timeline), categories);
         sources(data, timeline);
         tracks(data, timeline);
@@ -160,7 +148,7 @@ impl DrawnRows {
         let mut rows = Self {
             bits: Bits::default(),
             counts: Vec::with_capacity(timeline.rows.len()),
-            names: DrawnNames::default(),
+            names: DrawnNames::of(timeline),
         };
         for track in &timeline.tracks {
             let base = timeline.base(track.source, start);
@@ -227,19 +215,30 @@ impl DrawnRows {
 }
 
 /// Names of what a page draws, numbered as they come.
-#[derive(Default)]
 struct DrawnNames {
-    numbers: HashMap<u32, u32, RandomState>,
+    /// By name: its number here, or [`NONE`].
+    numbers: Vec<u32>,
     names: Vec<u32>,
 }
 
 impl DrawnNames {
+    fn of(timeline: &Timeline) -> Self {
+        Self {
+            numbers: vec![NONE; timeline.names.texts.len()],
+            names: Vec::new(),
+        }
+    }
+
     fn number(&mut self, name: u32) -> u32 {
-        let Self { numbers, names } = self;
-        *numbers.entry(name).or_insert_with(|| {
-            names.push(name);
-            row_number(names.len() - 1)
-        })
+        match self.numbers.get_mut(name as usize) {
+            Some(number) if *number == NONE => {
+                *number = row_number(self.names.len());
+                self.names.push(name);
+                *number
+            }
+            Some(number) => *number,
+            None => 0,
+        }
     }
 
     fn texts<'t>(&self, timeline: &'t Timeline) -> Vec<&'t str> {
@@ -366,100 +365,5 @@ fn points(bits: &mut Bits, points: &[(Timestamp, f64)], base: Timestamp) {
         bits.number(time.abs_diff(reached));
         bits.float(value);
         reached = time;
-    }
-}
-
-/// Lists of attributes that a page has room for.
-#[derive(Debug, Default)]
-struct AttributeLists {
-    /// Numbers on the page, from 1, by recording and number there.
-    numbers: HashMap<(usize, u32), u32, RandomState>,
-    texts: Vec<String>,
-    bits: Bits,
-    lists: usize,
-    left_out: u64,
-}
-
-impl AttributeLists {
-    /// Takes the lists of the longest items.
-    fn choose(timeline: &Timeline, room: usize) -> Self {
-        let items = &timeline.items;
-        let mut wanted: Vec<(u64, usize, u32)> = Vec::new();
-        for track in &timeline.tracks {
-            for at in timeline
-                .rows_of(track)
-                .iter()
-                .flat_map(|row| row.items.clone())
-            {
-                let detail = items.detail.get(at).copied().unwrap_or(0);
-                let length = items.end.get(at).zip(items.start.get(at));
-                if let (1.., Some((end, start))) = (detail, length) {
-                    wanted.push((end.abs_diff(*start), track.source, detail));
-                }
-            }
-        }
-        wanted.sort_by_key(|&(length, source, detail)| (u64::MAX - length, source, detail));
-        let mut lists = Self::default();
-        let mut texts: HashMap<String, u32, RandomState> = HashMap::default();
-        let mut room = room;
-        for (_, source, detail) in wanted {
-            lists.add(timeline, (source, detail), &mut texts, &mut room);
-        }
-        lists
-    }
-
-    fn add(
-        &mut self,
-        timeline: &Timeline,
-        key: (usize, u32),
-        texts: &mut HashMap<String, u32, RandomState>,
-        room: &mut usize,
-    ) {
-        if self.numbers.contains_key(&key) {
-            return;
-        }
-        let details = timeline.sources.get(key.0).map(|source| &source.details);
-        let pairs = details.into_iter().flat_map(|details| details.pairs(key.1));
-        let pairs: Vec<(&str, Cow<'_, str>)> = pairs.collect();
-        let new = |text: &str| {
-            if texts.contains_key(text) {
-                0
-            } else {
-                json_len(text)
-            }
-        };
-        let sizes = pairs.iter().map(|(name, value)| new(name) + new(value) + 4);
-        let size: usize = sizes.sum();
-        let (Some(left), Ok(number)) = (room.checked_sub(size), u32::try_from(self.lists + 1))
-        else {
-            self.left_out += 1;
-            return;
-        };
-        *room = left;
-        self.lists += 1;
-        self.numbers.insert(key, number);
-        self.bits.count(pairs.len());
-        for text in pairs.iter().flat_map(|(name, value)| [name, &**value]) {
-            let at = match texts.get(text) {
-                Some(&known) => known,
-                None => {
-                    let at = row_number(self.texts.len());
-                    self.texts.push(text.to_owned());
-                    texts.insert(text.to_owned(), at);
-                    at
-                }
-            };
-            self.bits.number(at);
-        }
-    }
-
-    /// Bytes of all of it on the page.
-    fn page_len(&self) -> usize {
-        let texts = self.texts.iter().map(|text| json_len(text));
-        texts.sum::<usize>() + self.bits.len().div_ceil(3) * 4
-    }
-
-    fn number(&self, source: usize, detail: u32) -> u32 {
-        self.numbers.get(&(source, detail)).copied().unwrap_or(0)
     }
 }

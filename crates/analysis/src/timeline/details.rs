@@ -6,9 +6,9 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 use traceloom_model::bounds::row_number;
-use traceloom_model::{Recording, StringId};
+use traceloom_model::{Recording, StackId, StringId};
 
-use super::collect::NONE;
+use super::collect::{NONE, frames};
 use super::held::{get, retain, set};
 
 /// Characters of a value that are kept: a statement is recognised by fewer.
@@ -23,10 +23,12 @@ const LIST_COST: usize = 4;
 /// The number of a list that found no room.
 pub(super) const LEFT_OUT: u32 = u32::MAX;
 
-/// A name or a value: a string of the recording's tables, which are looked up once, any other text, or a number.
+/// A name or a value: a string of the recording's tables or the frames of a stack, which are looked up once, any other text,
+/// or a number.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum DetailText<'t> {
     String(StringId),
+    Stack(StackId),
     Other(&'t str),
     Number(i64),
 }
@@ -56,6 +58,8 @@ pub(super) struct Details {
     known: HashMap<u64, u32, RandomState>,
     /// By string of the recording: the number of its text, or [`NONE`].
     of_strings: Vec<u32>,
+    /// The numbers of the texts of stacks.
+    of_stacks: HashMap<StackId, u32, RandomState>,
     /// Names, as numbers of texts, and values.
     pairs: Vec<(u32, KeptValue)>,
     /// Large numbers, in the order of the pairs.
@@ -114,6 +118,7 @@ impl Details {
             texts: Vec::new(),
             known: HashMap::default(),
             of_strings: Vec::new(),
+            of_stacks: HashMap::default(),
             pairs: Vec::new(),
             numbers: Vec::new(),
             ends: Vec::new(),
@@ -247,11 +252,13 @@ impl Details {
                 *value = KeptValue(get(&numbers, at));
             }
         }
-        self.known.retain(|_, at| {
+        let keep = |at: &mut u32| {
             let is_used = get(used, *at);
             *at = get(&numbers, *at);
             is_used
-        });
+        };
+        self.known.retain(|_, at| keep(at));
+        self.of_stacks.retain(|_, at| keep(at));
         for at in &mut self.of_strings {
             *at = match get(used, *at) {
                 true => get(&numbers, *at),
@@ -269,18 +276,33 @@ impl Details {
         self.ends.len()
     }
 
-    /// Iterates over the names and values of a list.
-    pub(super) fn pairs(&self, list: u32) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
-        let text = |at: u32| self.texts.get(at as usize).map_or("", |text| text);
+    /// How many texts there are.
+    pub(super) fn n_texts(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// Iterates over the names of a list, each followed by its value: what is a text has its number too.
+    pub(super) fn words(&self, list: u32) -> impl Iterator<Item = (Option<u32>, Cow<'_, str>)> {
+        let text = |at: u32| {
+            let text = self.texts.get(at as usize).map_or("", |text| text);
+            (Some(at), text.into())
+        };
         let pairs = self.pairs.get(self.range(list)).unwrap_or_default();
-        pairs.iter().map(move |&(name, value)| {
+        pairs.iter().flat_map(move |&(name, value)| {
             let value = match value.kind() {
-                ValueKind::Text(at) => text(at).into(),
-                ValueKind::Small(number) => number.to_string().into(),
-                ValueKind::Large(at) => get(&self.numbers, at).to_string().into(),
+                ValueKind::Text(at) => text(at),
+                ValueKind::Small(number) => (None, number.to_string().into()),
+                ValueKind::Large(at) => (None, get(&self.numbers, at).to_string().into()),
             };
-            (text(name), value)
+            [text(name), value]
         })
+    }
+
+    /// The names and values of a list.
+    #[cfg(test)]
+    pub(super) fn pairs(&self, list: u32) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
+        let mut words = self.words(list).map(|(_, word)| word);
+        std::iter::from_fn(move || Some((words.next()?, words.next()?)))
     }
 
     fn range(&self, number: u32) -> std::ops::Range<usize> {
@@ -304,6 +326,7 @@ impl Details {
     fn number(&mut self, tables: &Recording, text: DetailText<'_>) -> Option<u32> {
         let id = match text {
             DetailText::String(id) => id,
+            DetailText::Stack(id) => return self.stack(tables, id),
             DetailText::Other(text) => return self.text(text),
             DetailText::Number(number) => return self.text(&number.to_string()),
         };
@@ -316,6 +339,15 @@ impl Details {
             self.of_strings.resize(id.index() + 1, NONE);
         }
         set(&mut self.of_strings, id.raw(), at);
+        Some(at)
+    }
+
+    fn stack(&mut self, tables: &Recording, id: StackId) -> Option<u32> {
+        if let Some(&known) = self.of_stacks.get(&id) {
+            return Some(known);
+        }
+        let at = self.text(&frames(tables, id))?;
+        self.of_stacks.insert(id, at);
         Some(at)
     }
 
@@ -366,6 +398,8 @@ fn shortened(text: &str) -> std::borrow::Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
+    use traceloom_model::{Frame, Function, Sink as _, Stack, Tables};
+
     use super::*;
 
     #[test]
@@ -385,11 +419,14 @@ mod tests {
         );
         assert_eq!(
             details.pairs(1).collect::<Vec<_>>(),
-            [("url", "/orders".into()), ("status", "200".into())]
+            [
+                ("url".into(), "/orders".into()),
+                ("status".into(), "200".into())
+            ]
         );
         assert_eq!(
             details.pairs(2).collect::<Vec<_>>(),
-            [("url", "/orders".into())]
+            [("url".into(), "/orders".into())]
         );
         assert_eq!(details.pairs(0).count() + details.pairs(9).count(), 0);
         assert_eq!(details.pairs(LEFT_OUT).count(), 0);
@@ -422,16 +459,56 @@ mod tests {
         assert_eq!(numbers.get(..4), Some([0, 1, 0, 2].as_slice()));
         assert_eq!(
             details.pairs(1).collect::<Vec<_>>(),
-            [("sql", "select 1".into())]
+            [("sql".into(), "select 1".into())]
         );
         assert_eq!(
             details.pairs(2).collect::<Vec<_>>(),
-            [("sql", "select 3".into())]
+            [("sql".into(), "select 3".into())]
         );
         assert_ne!(
             details.list(&none, |add| add("sql".into(), "select 10".into())),
             LEFT_OUT
         );
+    }
+
+    #[test]
+    fn a_stack_is_a_text_until_nobody_has_it_any_more() {
+        let mut tables = Tables::new();
+        let mut recording = Recording::default();
+        let mut above = None;
+        for name in ["run", "read"] {
+            let name = tables.string(name);
+            let function = tables.function(Function::named(name));
+            let frame = tables.frame(Frame::of(function));
+            above = Some(tables.stack(Stack {
+                frame,
+                parent: above,
+                truncated: false,
+            }));
+        }
+        let stack = above.unwrap();
+        let _ = recording.define(tables.take_definitions());
+        let mut details = Details::new(1_000);
+        let mut list = |name: &str| {
+            let add = |add: AddDetail<'_>| add(name.into(), DetailText::Stack(stack));
+            details.list(&recording, add)
+        };
+        assert_eq!((list("stack"), list("held at")), (1, 2));
+        assert_eq!(details.n_texts(), 3);
+        let pair = |name: &str| (name.to_owned().into(), "read\nrun".into());
+        assert!(details.pairs(2).eq([pair("held at")]));
+        // What is left has other numbers, and the stack is still known.
+        assert_eq!(details.keep(&[false, true]), [0, 1]);
+        let add = |add: AddDetail<'_>| add("stack".into(), DetailText::Stack(stack));
+        assert_eq!(details.list(&recording, add), 2);
+        assert!(details.pairs(1).eq([pair("held at")]));
+        assert!(details.pairs(2).eq([pair("stack")]));
+        assert_eq!(details.n_texts(), 3);
+        // It is made anew when it was forgotten.
+        assert_eq!(details.keep(&[false, false]), [0, 0]);
+        assert_eq!(details.n_texts(), 0);
+        assert_eq!(details.list(&recording, add), 1);
+        assert!(details.pairs(1).eq([pair("stack")]));
     }
 
     #[test]

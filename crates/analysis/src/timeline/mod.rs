@@ -27,6 +27,7 @@
 //! ```
 
 mod activity;
+mod attribute_lists;
 mod bits;
 mod build;
 mod collect;

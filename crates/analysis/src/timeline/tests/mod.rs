@@ -225,7 +225,10 @@ fn waits_pauses_events_and_samples_have_rows_of_their_own() {
     let details = &timeline.items.detail[sample.clone()];
     assert_eq!(details, [details[0]; 2]);
     let stack = timeline.sources[0].details.pairs(details[0]);
-    assert_eq!(stack.collect::<Vec<_>>(), [("stack", "read\nrun".into())]);
+    assert_eq!(
+        stack.collect::<Vec<_>>(),
+        [("stack".into(), "read\nrun".into())]
+    );
     let name = timeline.items.name[sample.start] as usize;
     assert_eq!(timeline.names.texts[name], "read");
     let page = html(
@@ -284,7 +287,7 @@ fn damage_shows_between_the_spans_around_it() {
         .details
         .pairs(detail)
         .collect::<Vec<_>>();
-    assert_eq!(details, [("damage", "9 bytes skipped".into())]);
+    assert_eq!(details, [("damage".into(), "9 bytes skipped".into())]);
 }
 
 #[test]

@@ -246,7 +246,7 @@ fn a_long_span_has_its_attributes_however_late_it_comes() {
     }
     let timeline = laid_out(collector);
     let items = &timeline.items;
-    let lists: Vec<Vec<(&str, Cow<'_, str>)>> = (0..items.start.len())
+    let lists: Vec<Vec<(Cow<'_, str>, Cow<'_, str>)>> = (0..items.start.len())
         .filter(|&at| items.end[at] - items.start[at] == 1_000 && items.count[at] == 1)
         .map(|at| {
             timeline.sources[0]
@@ -257,9 +257,10 @@ fn a_long_span_has_its_attributes_however_late_it_comes() {
         .collect();
     assert_eq!(lists.len(), 5);
     for (list, at) in lists.iter().zip([3_999, 7_999, 11_999, 15_999, 19_999]) {
-        let [("sql", text)] = &list[..] else {
+        let [(name, text)] = &list[..] else {
             panic!("{list:?}");
         };
+        assert_eq!(name, "sql");
         assert!(text.starts_with(&format!("select {at},")), "{text}");
     }
 }
