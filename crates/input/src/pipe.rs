@@ -4,15 +4,18 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use traceloom_model::{Asks, Batch, Flow, Sink, Stage};
 
-/// Bundles that may wait: a few rows over [`ROWS`] each, or one batch of up to 64 Ki rows.
-const WAITING: usize = 4;
+/// Bundles of [`ROWS`] rows that may wait, a few megabytes in all; what is larger counts as several.
+///
+/// A sink stops now and then, to thin what it holds: until it goes on, the reader has somewhere to put what it reads.
+const WAITING: usize = 24;
 
 /// Rows, and batches, that are sent together: each time the other thread may have to be woken.
 const ROWS: usize = 2048;
 const BATCHES: usize = 64;
 
-/// Steps, of 12 bytes each, that count as one row.
+/// Steps, of 12 bytes each, and bytes of texts that count as one row.
 const STEPS: usize = 8;
+const TEXT: usize = 128;
 
 /// Runs `read` on this thread and `sink` on another one, joined by a bounded channel.
 ///
@@ -32,6 +35,7 @@ pub fn piped<T>(sink: &mut (dyn Sink + Send), read: impl FnOnce(&mut dyn Sink) -
             sender,
             bundle: Vec::new(),
             rows: 0,
+            defined: 0,
         };
         let read = read(&mut bundles);
         // A sink that broke takes no more.
@@ -46,12 +50,20 @@ struct Bundles {
     sender: SyncSender<Vec<Batch>>,
     bundle: Vec<Batch>,
     rows: usize,
+    /// Rows that definitions count as.
+    defined: usize,
 }
 
 impl Bundles {
     fn send(&mut self) -> Flow {
-        self.rows = 0;
-        match self.sender.send(std::mem::take(&mut self.bundle)) {
+        let places = (std::mem::take(&mut self.rows) + std::mem::take(&mut self.defined)) / ROWS;
+        let bundle = std::mem::take(&mut self.bundle);
+        self.put(bundle)?;
+        (1..places.min(WAITING)).try_for_each(|_| self.put(Vec::new()))
+    }
+
+    fn put(&self, bundle: Vec<Batch>) -> Flow {
+        match self.sender.send(bundle) {
             Ok(()) => Flow::Continue(()),
             Err(_) => Flow::Break(()),
         }
@@ -68,6 +80,11 @@ impl Stage for Bundles {
             Batch::Steps(steps) => steps.len() / STEPS,
             other => other.rows(),
         };
+        if let Batch::Define(new) = &batch {
+            // Of other tables there are few rows.
+            let texts = new.strings.iter().map(|(_, text)| text.as_bytes().len());
+            self.defined += texts.sum::<usize>() / TEXT + new.strings.len() + new.stacks.len();
+        }
         self.bundle.push(batch);
         if self.rows < ROWS && self.bundle.len() < BATCHES {
             return Flow::Continue(());
@@ -97,8 +114,11 @@ impl<M: From<Batch>> Stage for Sender<M> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
     use super::*;
-    use traceloom_model::{Definitions, Level, Note, Notes};
+    use traceloom_model::{Definitions, Level, Note, Notes, StepBatch};
 
     #[derive(Default)]
     struct Three(Notes);
@@ -128,6 +148,44 @@ mod tests {
                 .count()
         });
         assert_eq!(sink.0.total(), 3);
-        assert!(sent < 1_000, "{sent} notes went out after the third");
+        let most = (WAITING + 3) * BATCHES;
+        assert!(sent <= most, "{sent} notes went out after the third");
+    }
+
+    /// Counts batches of steps, and takes its time.
+    struct Slow<'c>(&'c AtomicUsize);
+
+    impl Sink for Slow<'_> {
+        fn define(&mut self, _new: Definitions) -> Flow {
+            Flow::Continue(())
+        }
+
+        fn note(&mut self, _note: Note) -> Flow {
+            Flow::Continue(())
+        }
+
+        fn steps(&mut self, _batch: StepBatch) -> Flow {
+            std::thread::sleep(Duration::from_millis(2));
+            self.0.fetch_add(1, Ordering::SeqCst);
+            Flow::Continue(())
+        }
+    }
+
+    #[test]
+    fn few_large_batches_wait() {
+        const PLACES: usize = 4;
+        let taken = AtomicUsize::new(0);
+        let most = piped(&mut Slow(&taken), |to| {
+            let waiting = (1..=3 * WAITING).map(|sent| {
+                let mut batch = StepBatch::default();
+                batch.time.resize(PLACES * ROWS * STEPS, 0);
+                let _ = to.steps(batch);
+                sent - taken.load(Ordering::SeqCst)
+            });
+            waiting.max()
+        });
+        assert_eq!(taken.into_inner(), 3 * WAITING);
+        // One is being taken, and one has part of its places.
+        assert!(most.unwrap() <= WAITING / PLACES + 2, "{most:?} waited");
     }
 }
