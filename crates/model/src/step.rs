@@ -62,9 +62,22 @@ impl StepBatch {
     }
 
     /// Returns the earliest and the latest time of its steps; none where it has no steps.
+    ///
+    /// ```
+    /// use traceloom_model::StepBatch;
+    ///
+    /// let mut batch = StepBatch::default();
+    /// assert_eq!(batch.time_range(), None);
+    /// batch.time = vec![20, 50, 10, 30];
+    /// assert_eq!(batch.time_range(), Some((10, 50)));
+    /// ```
     #[must_use]
     pub fn time_range(&self) -> Option<(Timestamp, Timestamp)> {
-        Some((*self.time.iter().min()?, *self.time.iter().max()?))
+        let (&first, rest) = self.time.split_first()?;
+        let see = |(first, last): (Timestamp, Timestamp), &time: &Timestamp| {
+            (first.min(time), last.max(time))
+        };
+        Some(rest.iter().fold((first, first), see))
     }
 
     /// Returns how many rows of the span batch right after this one its steps tell as well.

@@ -130,8 +130,9 @@ pub(crate) fn string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Returns how many bytes a text takes as JSON, or a few more.
-pub(crate) fn text_len(text: &str) -> usize {
+/// Returns how many bytes a text takes as JSON, with what separates it from the next; more where it has characters from U+2000
+/// to U+2FFF.
+pub(crate) fn json_len(text: &str) -> usize {
     /// How many bytes more than one each byte takes.
     #[expect(
         clippy::indexing_slicing,
@@ -186,14 +187,14 @@ mod tests {
     }
 
     #[test]
-    fn a_text_takes_no_more_than_is_said() {
+    fn a_text_takes_the_bytes_that_are_said() {
         let all: String = (0..0x250).filter_map(char::from_u32).collect();
         for text in ["", "a \"word\"\n", "</script>&", &all, "\u{2028}\u{2029}"] {
             let mut out = String::new();
             string(&mut out, text);
-            // It is two quotes, and a comma or a key behind them.
-            assert_eq!(text_len(text), out.len() + 2, "{text:?}");
+            assert_eq!(json_len(text), out.len() + 2, "{text:?}");
         }
-        assert_eq!(text_len("…"), 10);
+        // Not all of their block are escaped.
+        assert_eq!(json_len("…"), 10);
     }
 }

@@ -10,7 +10,7 @@ pub(crate) mod numbers;
 
 pub(crate) use escape::escape;
 pub use escape::escaped;
-pub(crate) use json::{Object, list, text_len};
+pub(crate) use json::{Object, json_len, list};
 
 const PAGE: &str = include_str!("../../assets/page.html");
 

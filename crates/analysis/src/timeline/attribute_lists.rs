@@ -12,7 +12,7 @@ use super::bits::Bits;
 use super::collect::NONE;
 use super::details::LEFT_OUT;
 use super::{Source, Timeline};
-use crate::page::text_len;
+use crate::page::json_len;
 
 /// Lists of attributes that a page has room for.
 #[derive(Debug, Default)]
@@ -132,7 +132,7 @@ impl PageTexts {
         let known = own.and_then(|own| self.of_sources.get(source)?.get(own as usize).copied());
         let known = known.filter(|&known| known != NONE);
         let known = known.or_else(|| self.numbers.get(&*text).copied());
-        let size = known.map_or_else(|| text_len(&text), |_| 0);
+        let size = known.map_or_else(|| json_len(&text), |_| 0);
         Word {
             text,
             own,
@@ -174,8 +174,8 @@ mod tests {
             ..PageTexts::default()
         };
         let new = texts.find(0, (Some(1), "/orders".into()));
-        assert_eq!((new.known, new.size), (None, text_len("/orders")));
-        // A list that has it twice has found it twice before either of them is put.
+        assert_eq!((new.known, new.size), (None, json_len("/orders")));
+        // All words of a list are found before the first of them is put.
         let again = texts.find(0, (None, "/orders".into()));
         assert_eq!((texts.put(0, new), texts.put(0, again)), (0, 0));
         assert_eq!(texts.of_sources, [[NONE, 0], [NONE, NONE]]);
@@ -186,6 +186,6 @@ mod tests {
         assert_eq!(texts.put(1, second), 1);
         assert_eq!(texts.of_sources, [[NONE, 0], [0, 1]]);
         assert_eq!(texts.texts.len(), 2);
-        assert_eq!(texts.bytes, text_len("/orders") + text_len("7"));
+        assert_eq!(texts.bytes, json_len("/orders") + json_len("7"));
     }
 }

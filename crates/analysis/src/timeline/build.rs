@@ -8,8 +8,8 @@ use traceloom_model::{
     Clock, EventTypeId, FunctionId, Recording, SeriesId, StackId, Timestamp, TrackId, TrackKind,
 };
 
-use super::collect::{Collector, NONE, frame_name, frames};
-use super::details::{AddDetail, LEFT_OUT};
+use super::collect::{Collector, NONE, frame_name};
+use super::details::{AddDetail, DetailText, LEFT_OUT};
 use super::held::{HeldRows, Numbers, Spans, get};
 use super::nest::{LaneOfSpan, Lanes, Place};
 use super::order::{display_order, id, process};
@@ -223,9 +223,9 @@ fn list_stacks(collector: &mut Collector) {
                 continue;
             }
             *detail = *lists.entry(stack).or_insert_with(|| {
-                let text = frames(&collector.tables, StackId::new(stack));
-                let stack = |add: AddDetail<'_>| add("stack".into(), text.as_str().into());
-                collector.details.list(&collector.tables, stack)
+                let stack = DetailText::Stack(StackId::new(stack));
+                let add = |add: AddDetail<'_>| add("stack".into(), stack);
+                collector.details.list(&collector.tables, add)
             });
         }
     }

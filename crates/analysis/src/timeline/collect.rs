@@ -21,7 +21,7 @@ use crate::pauses::is_pause;
 use crate::symbol::{symbol_of_frame, symbol_of_function};
 use crate::text::value_text;
 
-/// Stands for no track, and for no function.
+/// Stands for no track, no function and no number of a text.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// Event types by which producers tell that they lost data.

@@ -22,7 +22,7 @@ use crate::Symbol;
 use crate::colour::colour_of_class;
 use crate::hotspots::{Categories, OwnCode};
 use crate::monitors::WaitKind;
-use crate::page::{Object, list, mailed, text_len};
+use crate::page::{Object, json_len, list, mailed};
 
 /// Flags of an item beside those of spans.
 const COVERED: u8 = 8;
@@ -50,9 +50,9 @@ impl Room {
         const ROW: usize = 20;
         const POINT: usize = 24;
         let tracks = timeline.tracks.iter();
-        let names = tracks.map(|track| text_len(&track.name) + text_len(&track.process) + TRACK);
+        let names = tracks.map(|track| json_len(&track.name) + json_len(&track.process) + TRACK);
         let counters = timeline.counters.iter();
-        let counters = counters.map(|one| text_len(&one.name) + one.points.len() * POINT + TRACK);
+        let counters = counters.map(|one| json_len(&one.name) + one.points.len() * POINT + TRACK);
         let rows = timeline.rows.len() * ROW;
         self.page
             .saturating_sub(names.chain(counters).sum::<usize>() + rows)

@@ -14,8 +14,9 @@ use super::held::{get, retain, set};
 /// Characters of a value that are kept: a statement is recognised by fewer.
 const LONGEST: usize = 2_000;
 
-/// Bytes that a text costs besides the text itself, and those of a large number, of a pair and of a list.
+/// Bytes that a text costs besides the text itself, and those of a stack, a large number, a pair and a list.
 const TEXT_COST: usize = 48;
+const STACK_COST: usize = 16;
 const NUMBER_COST: usize = 8;
 const PAIR_COST: usize = 8;
 const LIST_COST: usize = 4;
@@ -267,6 +268,7 @@ impl Details {
         }
         let texts = self.texts.iter().map(|text| text.len() + TEXT_COST);
         let lists = self.pairs.len() * PAIR_COST + self.ends.len() * LIST_COST;
+        let lists = lists + self.of_stacks.len() * STACK_COST;
         let taken = texts.sum::<usize>() + self.numbers.len() * NUMBER_COST + lists;
         self.room = self.bytes.saturating_sub(taken);
     }
@@ -281,7 +283,8 @@ impl Details {
         self.texts.len()
     }
 
-    /// Iterates over the names of a list, each followed by its value: what is a text has its number too.
+    /// Iterates over the names of a list, each followed by its value; those that are kept as texts come with the number of the
+    /// text.
     pub(super) fn words(&self, list: u32) -> impl Iterator<Item = (Option<u32>, Cow<'_, str>)> {
         let text = |at: u32| {
             let text = self.texts.get(at as usize).map_or("", |text| text);
@@ -347,7 +350,11 @@ impl Details {
             return Some(known);
         }
         let at = self.text(&frames(tables, id))?;
-        self.of_stacks.insert(id, at);
+        // One that is defined later has another text then.
+        if tables.stack(id).is_some() {
+            self.take(STACK_COST)?;
+            self.of_stacks.insert(id, at);
+        }
         Some(at)
     }
 

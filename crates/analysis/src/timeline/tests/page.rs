@@ -2,6 +2,7 @@
 
 use traceloom_model::{AttrKeyId, Attribute, AttributeKey, SpanRow, SpanStatus, Value};
 
+use super::super::collect::Collector;
 use super::super::html;
 use super::super::html::part;
 use super::Made;
@@ -203,8 +204,8 @@ fn hostile_names_stay_names() {
     assert_eq!(items(&page, &counts(&page)), [(0, 1, 2 | 16, 1)]);
 }
 
-#[test]
-fn attributes_are_those_of_the_longest_spans_while_there_is_room() {
+/// Three spans with a text of three hundred letters each.
+fn made_with_texts() -> Made {
     let mut made = Made::default();
     let main = made.thread("main");
     let key = made.tables.string("sql");
@@ -221,13 +222,32 @@ fn attributes_are_those_of_the_longest_spans_while_there_is_room() {
         });
         start += 2_000;
     }
+    made
+}
+
+#[test]
+fn attributes_are_those_of_the_longest_spans_while_there_is_room() {
     // Six bytes for each of 120 items: two of three lists.
     let page = html(
-        &made.timeline(),
+        &made_with_texts().timeline(),
         &Categories::default(),
         ("sql", ""),
         Some(120),
     );
     assert!(page.contains("1000 xxx") && page.contains("100 xxx") && !page.contains("10 xxx"));
     assert!(page.contains("\"lists\":2,\"lists_left_out\":1"));
+}
+
+#[test]
+fn attributes_that_were_left_out_while_reading_are_counted_once() {
+    let mut made = made_with_texts();
+    made.collector = Collector::holding(9);
+    let page = html(
+        &made.timeline(),
+        &Categories::default(),
+        ("sql", ""),
+        Some(1_000),
+    );
+    assert!(page.contains("\"lists\":0,\"lists_left_out\":0"));
+    assert!(page.contains("\"details_left_out\":3"));
 }
