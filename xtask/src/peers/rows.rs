@@ -22,6 +22,7 @@ const KIB: u64 = 1 << 10;
 
 const CHROME: InputKind = InputKind::Sample("chrome", "json");
 const FOLDED: InputKind = InputKind::Sample("folded", "folded");
+const JFR: InputKind = InputKind::Sample("jfr", "jfr");
 const HEPH: InputKind = InputKind::Sample("heph", "heph");
 const LINE_PROTOCOL: InputKind = InputKind::Sample("line-protocol", "lp");
 const PPROF: InputKind = InputKind::Sample("pprof", "pb");
@@ -82,5 +83,6 @@ pub const ROWS: &[Row] = &[
     row("Heph `info`", HEPH, 4 * MIB, &["info", "INPUT"], None, 100),
     row("TPTP binary `monitors`", TPTP, 4 * MIB, &["monitors", "INPUT"], None, 120),
     row("TPTP binary `objects`", TPTP, 4 * MIB, &["objects", "INPUT"], None, 120),
+    row("JFR `timeline`", JFR, 4 * MIB, &["timeline", "INPUT", "--force", "-o", "out.html"], None, 500),
     row("TPTP binary `timeline`", TPTP, MIB, &["timeline", "INPUT", "--force", "-o", "out.html"], None, 500),
 ];
