@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use traceloom_formats::{FORMATS, Format, LowerOptions, by_name, register_schema};
 use traceloom_input::captures::DEFAULT;
-use traceloom_input::{OpenOptions, Streams};
+use traceloom_input::{Buffers, OpenOptions, Streams};
 use traceloom_model::Limits;
 
 use crate::asked::RunNames;
@@ -56,6 +56,9 @@ pub(crate) struct Common {
     /// What came from standard input and pipes.
     #[arg(skip)]
     pub(crate) streams: Streams,
+    /// Buffers that all inputs are read with.
+    #[arg(skip)]
+    pub(crate) buffers: Buffers,
 }
 
 /// Leaves flags of reading out of the help of a command that reads no recording.
@@ -138,6 +141,7 @@ impl Common {
             format: self.input_format,
             limits: self.limits()?,
             streams: self.streams.clone(),
+            buffers: self.buffers.clone(),
             ..OpenOptions::default()
         })
     }

@@ -449,7 +449,10 @@ fn gather_parts(
         }
     };
     std::thread::scope(|scope| {
-        let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let threads = match n_parts {
+            0 | 1 => 1,
+            _ => std::thread::available_parallelism().map_or(1, NonZero::get),
+        };
         for _ in 1..threads.min(n_parts) {
             scope.spawn(gather);
         }

@@ -9,8 +9,8 @@ use traceloom_log::disk::PlacedFile as _;
 use traceloom_model::bounds::in_memory;
 use traceloom_model::{Limit, Limits};
 
-use crate::Progress;
 use crate::progress::ProgressMark;
+use crate::{OpenOptions, Progress};
 
 /// Decoded bytes of members and streams that an input keeps in memory; what is above is in one temporary file.
 const IN_MEMORY: u64 = 64 << 20;
@@ -31,9 +31,39 @@ pub(crate) struct Intake {
     decoded: AtomicU64,
     kept: AtomicU64,
     spilled: Mutex<Option<(Arc<File>, u64)>>,
-    /// Buffers of closed windows, for the next ones: pieces and parts that are read one after another would each have the
-    /// system clear as much memory as they are long.
-    spare: Mutex<Vec<Vec<u8>>>,
+    spare: Buffers,
+}
+
+/// Buffers of windows that are closed, for the next ones.
+///
+/// Pieces, parts and inputs that are read one after another would each have the system clear as much memory as they are
+/// long. Who opens many inputs shares this among them; otherwise each keeps buffers of its own for as long as it is open.
+#[derive(Clone, Default)]
+pub struct Buffers(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl std::fmt::Debug for Buffers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Buffers").finish_non_exhaustive()
+    }
+}
+
+impl Buffers {
+    /// Takes the buffer of a window that is closed; an empty one where there is none.
+    pub(crate) fn take(&self) -> Vec<u8> {
+        let spare = self.0.lock().ok();
+        spare
+            .and_then(|mut buffers| buffers.pop())
+            .unwrap_or_default()
+    }
+
+    /// Keeps the buffer of a window for the next one. There are never more than there were windows at once.
+    pub(crate) fn keep(&self, buffer: Vec<u8>) {
+        if (1..=MOST_SPARE).contains(&buffer.len())
+            && let Ok(mut buffers) = self.0.lock()
+        {
+            buffers.push(buffer);
+        }
+    }
 }
 
 /// A limit that was hit; the error of a reader.
@@ -59,29 +89,18 @@ impl Hit {
 }
 
 impl Intake {
-    pub(crate) fn new(limits: Limits, opening: Progress) -> Self {
+    pub(crate) fn new(options: &OpenOptions) -> Self {
         Self {
-            limits,
-            opening,
+            limits: options.limits,
+            opening: options.opening.clone(),
+            spare: options.buffers.clone(),
             ..Self::default()
         }
     }
 
-    /// Takes the buffer of a window that is closed; an empty one where there is none.
-    pub(crate) fn spare_buffer(&self) -> Vec<u8> {
-        let spare = self.spare.lock().ok();
-        spare
-            .and_then(|mut buffers| buffers.pop())
-            .unwrap_or_default()
-    }
-
-    /// Keeps the buffer of a window for the next one. There are never more than there were windows at once.
-    pub(crate) fn keep_buffer(&self, buffer: Vec<u8>) {
-        if (1..=MOST_SPARE).contains(&buffer.len())
-            && let Ok(mut buffers) = self.spare.lock()
-        {
-            buffers.push(buffer);
-        }
+    /// Returns the buffers of windows that are closed.
+    pub(crate) fn spare(&self) -> &Buffers {
+        &self.spare
     }
 
     /// Counts the stored bytes of a file.
@@ -190,5 +209,31 @@ impl<R: Read> Read for Limited<'_, R> {
                 .map_or(Ok(len), |hit| Err(io::Error::other(hit))),
             kept => Ok(kept),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use traceloom_formats::Source as _;
+
+    use crate::{Input, OpenOptions};
+
+    #[test]
+    fn inputs_that_are_open_share_the_buffers_of_closed_windows() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = OpenOptions::default();
+        let open: Vec<Input> = (0..3)
+            .map(|number| {
+                let path = folder.path().join(format!("{number}.folded"));
+                std::fs::write(&path, "main;work 1\n").unwrap();
+                Input::open(&path, &options).unwrap()
+            })
+            .collect();
+        for input in &open {
+            let document = input.documents().next().unwrap();
+            let mut pull = document.open(0, 0).unwrap();
+            assert_eq!(pull.pull(0, 1).unwrap().bytes, b"main;work 1\n");
+        }
+        assert_eq!(options.buffers.0.lock().unwrap().len(), 1);
     }
 }

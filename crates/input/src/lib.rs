@@ -44,6 +44,7 @@ pub use error::Error;
 pub use growing::{Growing, GrowingPull, Growth};
 pub use halves::piped_halves;
 pub use input::{Document, Input, InputPart, OpenOptions};
+pub use intake::Buffers;
 pub use layers::Wrapper;
 pub use parallel::lower;
 pub use pipe::piped;

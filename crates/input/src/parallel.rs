@@ -47,7 +47,11 @@ pub fn lower(
     options: &LowerOptions,
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
-    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    // How many processors there are is read from several files: what is too small to be cut needs no answer.
+    let threads = match size_of_parts(document) < LEAST {
+        true => 1,
+        false => std::thread::available_parallelism().map_or(1, NonZero::get),
+    };
     let mut unbroken = Unbroken {
         to: sink,
         broken: false,
@@ -109,15 +113,20 @@ fn lower_on(
             return lower_pieces(threads, document, lower, &pieces, options, sink);
         }
     }
-    let sizes = document.parts().iter().filter_map(|part| part.size);
     if let Some(scout) = format.scout
         && threads > 1
-        && sizes.sum::<u64>() >= least
+        && size_of_parts(document) >= least
         && options.only.is_none()
     {
         return lower_scouted(document, (scout, lower), options, sink);
     }
     lower(document, options, sink)
+}
+
+/// Returns the bytes of all parts whose sizes are known.
+fn size_of_parts(document: &Document<'_>) -> u64 {
+    let sizes = document.parts().iter().filter_map(|part| part.size);
+    sizes.fold(0, u64::saturating_add)
 }
 
 /// Puts neighbours together until each piece has `least` bytes.

@@ -9,7 +9,7 @@ pub struct Probe<'a> {
     pub whole: bool,
     /// Path of the part inside the input, with `/`, without compression suffixes.
     pub name: &'a str,
-    /// Names of the files in its folder, its own among them.
+    /// Names of the files in its folder that are read with it, its own among them.
     pub siblings: &'a [&'a str],
 }
 

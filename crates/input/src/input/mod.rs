@@ -18,7 +18,7 @@ use traceloom_model::{Flow, Limits, Note};
 
 use crate::intake::Intake;
 use crate::store::{Store, StoredBytes, piece_starts};
-use crate::{Error, Progress, Streams, Wrapper, captures, streams};
+use crate::{Buffers, Error, Progress, Streams, Wrapper, captures};
 use named::{chosen_parts, file_parts, folder_parts, opened};
 
 /// How to open an input.
@@ -32,6 +32,8 @@ pub struct OpenOptions {
     pub opening: Progress,
     /// What came from standard input and pipes, which can be read once, for those who open them again.
     pub streams: Streams,
+    /// Buffers that inputs which are read one after another share.
+    pub buffers: Buffers,
 }
 
 /// A part of an input.
@@ -98,7 +100,7 @@ impl Input {
 
     fn open_text(path: &str, options: &OpenOptions) -> Result<Self, Error> {
         let progress = Progress::default();
-        let intake = Arc::new(Intake::new(options.limits, options.opening.clone()));
+        let intake = Arc::new(Intake::new(options));
         let chosen = captures::ChosenCaptures::of(path);
         let folder = chosen.is_some() || (path != "-" && Path::new(path).is_dir());
         let (mut stored, unread) = match &chosen {
@@ -113,14 +115,8 @@ impl Input {
         let is_marker = |name: &str| name.rsplit('/').next() == Some(crate::save::MARKER);
         stored.retain(|(name, _)| !name.is_empty() && !is_marker(name));
         let names: Vec<String> = stored.iter().map(|(name, _)| name.clone()).collect();
-        let stream = !folder && streams::shown(path)?.is_some();
-        let neighbours = if folder || archived || stream {
-            Vec::new()
-        } else {
-            neighbours(path)
-        };
         let mut parts = Vec::new();
-        let siblings = FilesByFolder::of(&names, &neighbours);
+        let siblings = FilesByFolder::of(&names);
         for (name, stored) in stored {
             let beside = siblings.beside(&name);
             parts.push(recognise(name, stored, None, beside, options)?);
@@ -322,7 +318,7 @@ impl Input {
             .map(|(_, name, _)| name.clone())
             .collect();
         let first = self.parts.len();
-        let siblings = FilesByFolder::of(&names, &[]);
+        let siblings = FilesByFolder::of(&names);
         for (at, name, stored) in opened_members {
             let beside = siblings.beside(&name);
             let guessed = OpenOptions {
@@ -458,38 +454,16 @@ fn folder_of(name: &str) -> &str {
 struct FilesByFolder<'n>(HashMap<&'n str, Vec<&'n str>>);
 
 impl<'n> FilesByFolder<'n> {
-    fn of(names: &'n [String], outside: &'n [String]) -> Self {
+    fn of(names: &'n [String]) -> Self {
         let mut folders = Self::default();
         for name in names {
             let file = name.rsplit('/').next().unwrap_or(name);
             folders.0.entry(folder_of(name)).or_default().push(file);
         }
-        let outside = outside.iter().map(String::as_str);
-        folders.0.entry("").or_default().extend(outside);
         folders
     }
 
     fn beside(&self, name: &str) -> &[&'n str] {
         self.0.get(folder_of(name)).map_or(&[], Vec::as_slice)
     }
-}
-
-/// Names of the files beside a single file.
-fn neighbours(path: &str) -> Vec<String> {
-    let path = Path::new(path);
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let Ok(entries) = std::fs::read_dir(folder.unwrap_or(Path::new("."))) else {
-        return Vec::new();
-    };
-    let own = path.file_name();
-    let mut names: Vec<String> = entries
-        .filter_map(Result::ok)
-        .take(10_000)
-        .filter(|entry| Some(entry.file_name().as_os_str()) != own)
-        .map(|entry| Wrapper::strip_suffix(&entry.file_name().to_string_lossy()).to_owned())
-        .collect();
-    names.sort();
-    names
 }

@@ -29,16 +29,17 @@ pub(crate) struct GrowingWindow<'r> {
 impl<'r> GrowingWindow<'r> {
     /// A window over a reader of `stored`, which is told when the reader breaks.
     pub(crate) fn new(reader: Box<dyn Read + 'r>, stored: &'r StoredBytes, offset: u64) -> Self {
+        let buffer = stored.intake.spare().take();
         Self {
             reader,
             stored,
             length: stored.decoded_size(),
-            buffer: stored.intake.spare_buffer(),
+            ahead: (buffer.len() / 2).clamp(FIRST_AHEAD, MOST_AHEAD),
+            buffer,
             start: 0,
             filled: 0,
             offset,
             eof: false,
-            ahead: FIRST_AHEAD,
         }
     }
 
@@ -108,7 +109,7 @@ impl<'r> GrowingWindow<'r> {
 impl Drop for GrowingWindow<'_> {
     fn drop(&mut self) {
         let buffer = std::mem::take(&mut self.buffer);
-        self.stored.intake.keep_buffer(buffer);
+        self.stored.intake.spare().keep(buffer);
     }
 }
 
