@@ -57,8 +57,8 @@ struct Writer<'o> {
 #[derive(Default)]
 struct StackSums {
     width: usize,
-    /// The row of each stack, from 1; 0 for stacks without samples.
-    rows: Vec<u32>,
+    /// The row of each stack that has samples, counted from 1. Of many recordings each has a small part of all stacks.
+    rows: HashMap<StackId, u32, RandomState>,
     /// The same of samples without stack.
     without: u32,
     /// The sums, row by row.
@@ -76,15 +76,7 @@ impl StackSums {
         }
         let slot = match stack {
             None => &mut self.without,
-            Some(stack) => {
-                if self.rows.len() <= stack.index() {
-                    self.rows.resize(stack.index() + 1, 0);
-                }
-                match self.rows.get_mut(stack.index()) {
-                    Some(slot) => slot,
-                    None => return &mut [],
-                }
-            }
+            Some(stack) => self.rows.entry(stack).or_default(),
         };
         if *slot == 0 {
             let end = self.values.len() + self.width;
@@ -97,7 +89,7 @@ impl StackSums {
             .unwrap_or_default()
     }
 
-    /// Returns the sums in `columns` of samples without stack, and those of stacks, in the order of the table.
+    /// Returns the sums in `columns` of samples without stack, and those of stacks.
     fn columns<'s>(
         &'s self,
         columns: &'s [usize],
@@ -108,10 +100,10 @@ impl StackSums {
             let mut of = columns.iter().map(|&at| sums.get(at).copied().unwrap_or(0));
             Some([of.next().unwrap_or(0), of.next().unwrap_or(0)])
         };
-        let rows = (0..).zip(&self.rows);
+        let stacks = self.rows.iter();
         (
             value(self.without),
-            rows.filter_map(move |(stack, &row)| Some((StackId::new(stack), value(row)?))),
+            stacks.filter_map(move |(&stack, &row)| Some((stack, value(row)?))),
         )
     }
 }

@@ -6,7 +6,7 @@ use traceloom_model::{FrameKind, Level, Recording};
 use super::frame::{Owner, owner, parts};
 use super::*;
 use crate::{LowerOptions, RaiseOptions, Records, SliceSource, Target, read_chunked, read_slice};
-use traceloom_model::{Definitions, Limits};
+use traceloom_model::{Definitions, Limits, ProfileId, Sink as _};
 
 fn lowered(text: &[u8]) -> Recording {
     let source = SliceSource::default().with("x.folded", &FORMAT, text);
@@ -226,6 +226,28 @@ fn a_sample_without_a_stack_is_written_with_a_name_and_read_back_without() {
     let recording = lowered(b"(no stack) 5\na 1\n");
     assert_eq!(stacks(&recording), [" 5", "a 1"]);
     assert_eq!(recording.samples[0].stack[0], None);
+}
+
+/// Of two profiles the second begins with a stack of the first and goes back in the table: sums are those of both, in the order
+/// of the stacks.
+#[test]
+fn profiles_that_share_stacks_are_added_up() {
+    let mut recording = lowered(b"main;a 1\nmain;b 2\nmain;c 4\n");
+    let profile = recording.profile(ProfileId::new(0)).unwrap().clone();
+    let _ = recording.define(Definitions {
+        profiles: vec![(ProfileId::new(1), profile)],
+        ..Definitions::default()
+    });
+    let mut second = recording.samples[0].clone();
+    second.profile = ProfileId::new(1);
+    second.stack.reverse();
+    recording.samples.push(second);
+    let mut out = Vec::new();
+    let mut target = raise::raise(&RaiseOptions::default(), &mut out).unwrap();
+    pour(&recording, target.as_mut());
+    drop(target);
+    let text = String::from_utf8(out).unwrap();
+    assert_eq!(text, "main;a 5\nmain;b 4\nmain;c 5\n");
 }
 
 fn pour(recording: &Recording, target: &mut dyn Target) {
