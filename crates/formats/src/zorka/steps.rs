@@ -14,24 +14,18 @@ const MOST: usize = 1 << 20;
 /// The steps of the root call that is open.
 #[derive(Debug, Default)]
 pub(super) struct CallSteps {
-    steps: Vec<Step>,
+    times: Vec<Timestamp>,
+    /// What each step enters; none for exits, and for what has not ended.
+    functions: Vec<Option<FunctionId>>,
     is_on: bool,
     /// Its records are rows as well, which begin behind so many others.
     rows_from: Option<usize>,
 }
 
-/// An enter or an exit.
-#[derive(Clone, Copy, Debug)]
-struct Step {
-    time: Timestamp,
-    /// What was entered; none for exits, and for what has not ended.
-    function: Option<FunctionId>,
-}
-
 impl CallSteps {
     /// A root call begins; its records are steps if they are `wanted`, and rows as well if those are counted.
     pub(super) fn begin(&mut self, wanted: bool, rows_from: Option<usize>) {
-        self.steps.clear();
+        self.clear();
         self.is_on = wanted;
         self.rows_from = rows_from;
     }
@@ -45,7 +39,12 @@ impl CallSteps {
     /// The call is told by rows alone.
     pub(super) fn leave(&mut self) {
         self.is_on = false;
-        self.steps.clear();
+        self.clear();
+    }
+
+    fn clear(&mut self) {
+        self.times.clear();
+        self.functions.clear();
     }
 
     /// Returns true while the records of the call become steps.
@@ -57,7 +56,7 @@ impl CallSteps {
     /// Returns true if no more steps are held.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.steps.len() >= MOST
+        self.times.len() >= MOST
     }
 
     /// Returns true while records that hold no others become steps, and there is room for one.
@@ -68,29 +67,18 @@ impl CallSteps {
 
     /// Adds a record that holds no others.
     #[inline]
-    pub(super) fn leaf(&mut self, [start, end]: [Timestamp; 2], function: FunctionId) {
-        let function = Some(function);
-        self.steps.extend_from_slice(&[
-            Step {
-                time: start,
-                function,
-            },
-            Step {
-                time: end,
-                function: None,
-            },
-        ]);
+    pub(super) fn leaf(&mut self, times: [Timestamp; 2], function: FunctionId) {
+        self.times.extend_from_slice(&times);
+        self.functions.extend_from_slice(&[Some(function), None]);
     }
 
     /// A record begins; returns the number of its step. When, and of which method, is known once it ends.
     #[inline]
     pub(super) fn enter(&mut self) -> u32 {
-        let step = row_number(self.steps.len());
+        let step = row_number(self.times.len());
         if self.is_on {
-            self.steps.push(Step {
-                time: 0,
-                function: None,
-            });
+            self.times.push(0);
+            self.functions.push(None);
         }
         step
     }
@@ -103,34 +91,24 @@ impl CallSteps {
         (start, end): (Timestamp, Timestamp),
         function: FunctionId,
     ) {
-        if let Some(entered) = self.steps.get_mut(step as usize) {
-            *entered = Step {
-                time: start,
-                function: Some(function),
-            };
+        let step = step as usize;
+        if let (Some(time), Some(entered)) =
+            (self.times.get_mut(step), self.functions.get_mut(step))
+        {
+            (*time, *entered) = (start, Some(function));
         }
-        self.steps.push(Step {
-            time: end,
-            function: None,
-        });
+        self.times.push(end);
+        self.functions.push(None);
     }
 
     /// Adds the steps of the call, which has ended, to a batch; returns false if they do not nest in time.
     pub(super) fn finish(&mut self, track: TrackId, batch: &mut StepBatch) -> bool {
-        let before = batch.function.len();
-        let (mut last, mut nests) = (Timestamp::MIN, true);
-        batch.function.extend(self.steps.iter().map(|step| {
-            nests &= last <= step.time;
-            last = step.time;
-            step.function
-        }));
-        if !nests {
-            batch.function.truncate(before);
+        if !self.times.is_sorted() {
             return false;
         }
         batch.track(track);
-        batch.time.extend(self.steps.iter().map(|step| step.time));
-        self.steps.clear();
+        batch.time.append(&mut self.times);
+        batch.function.append(&mut self.functions);
         true
     }
 
@@ -144,7 +122,7 @@ impl CallSteps {
         let Some((from, root)) = self.rows_from.zip(n_rows.checked_sub(1)) else {
             return;
         };
-        let has_both = n_rows.saturating_sub(from) * 2 == self.steps.len();
+        let has_both = n_rows.saturating_sub(from) * 2 == self.times.len();
         if has_both && self.finish(track, batch) {
             let exit = row_number(batch.len().saturating_sub(1));
             batch.calls.push((exit, row_number(root)));
@@ -166,7 +144,8 @@ impl CallSteps {
         self.is_on = false;
         let mut around: Vec<(SpanId, Timestamp, Option<FunctionId>)> = Vec::new();
         let mut next = open.next();
-        for (step, &Step { time, function }) in (0..).zip(&self.steps) {
+        let steps = self.times.iter().zip(&self.functions);
+        for (step, (&time, &function)) in (0..).zip(steps) {
             if let Some((_, id)) = next.filter(|&(at, _)| at == step) {
                 around.push((id, time, None));
                 next = open.next();
@@ -181,6 +160,6 @@ impl CallSteps {
                 });
             }
         }
-        self.steps.clear();
+        self.clear();
     }
 }
