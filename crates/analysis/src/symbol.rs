@@ -308,20 +308,43 @@ pub(crate) fn is_synthetic(symbol: &Symbol) -> bool {
 /// Interns symbols by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SymbolInterner {
-    ids: HashMap<(String, bool), u32, RandomState>,
+    functions: HashMap<String, u32, RandomState>,
+    groups: HashMap<String, u32, RandomState>,
     rows: Vec<Symbol>,
 }
 
 impl SymbolInterner {
     pub fn intern(&mut self, symbol: Symbol) -> u32 {
-        let next = row_number(self.rows.len());
-        let key = (symbol.name.clone(), symbol.group);
-        let id = *self.ids.entry(key).or_insert(next);
-        match self.rows.get_mut(id as usize) {
-            None => self.rows.push(symbol),
-            Some(known) if known.signature != symbol.signature => known.signature = None,
-            Some(_) => {}
+        self.known(&symbol).unwrap_or_else(|| self.add(symbol))
+    }
+
+    /// Does what [`SymbolInterner::intern`] does; a symbol that is known is not copied.
+    pub fn intern_ref(&mut self, symbol: &Symbol) -> u32 {
+        let known = self.known(symbol);
+        known.unwrap_or_else(|| self.add(symbol.clone()))
+    }
+
+    fn names(&mut self, group: bool) -> &mut HashMap<String, u32, RandomState> {
+        match group {
+            true => &mut self.groups,
+            false => &mut self.functions,
         }
+    }
+
+    /// Returns the number of a symbol that there is; of several signatures it has none.
+    fn known(&mut self, symbol: &Symbol) -> Option<u32> {
+        let id = *self.names(symbol.group).get(&symbol.name)?;
+        let known = self.rows.get_mut(id as usize);
+        if let Some(known) = known.filter(|known| known.signature != symbol.signature) {
+            known.signature = None;
+        }
+        Some(id)
+    }
+
+    fn add(&mut self, symbol: Symbol) -> u32 {
+        let id = row_number(self.rows.len());
+        self.names(symbol.group).insert(symbol.name.clone(), id);
+        self.rows.push(symbol);
         id
     }
 
@@ -329,8 +352,8 @@ impl SymbolInterner {
     /// kept.
     pub fn intern_alike(&mut self, symbol: Symbol) -> u32 {
         let next = row_number(self.rows.len());
-        let key = (names::alike(&symbol.name).into_owned(), false);
-        let id = *self.ids.entry(key).or_insert(next);
+        let key = names::alike(&symbol.name).into_owned();
+        let id = *self.functions.entry(key).or_insert(next);
         match self.rows.get_mut(id as usize) {
             None => self.rows.push(symbol),
             Some(known) if symbol.name < known.name => *known = symbol,

@@ -9,7 +9,7 @@ use traceloom_input::Input;
 use traceloom_model::Notes;
 
 use crate::args::Common;
-use crate::lowered::{documents, doubt};
+use crate::lowered::{documents, doubt, is_one};
 use crate::open::{open, with_progress};
 use crate::outcome::Outcome;
 use crate::read_plan::{ReadPlan, RecordingReader};
@@ -82,11 +82,7 @@ impl<'f> Inputs<'f> {
         };
         let ReadFlags { time, common, .. } = self.flags;
         let plan = Rc::new(ReadPlan::new(time, methods, common, [(number, &input)])?);
-        Ok(Some(OpenInput {
-            number,
-            input,
-            plan,
-        }))
+        Ok(Some(OpenInput::new(number, input, plan)))
     }
 
     /// Opens a path that stands for the input of a number.
@@ -95,11 +91,7 @@ impl<'f> Inputs<'f> {
         let ReadFlags { time, common, .. } = self.flags;
         let input = open(path, common)?;
         let plan = Rc::new(ReadPlan::new(time, methods, common, [(number, &input)])?);
-        Ok(OpenInput {
-            number,
-            input,
-            plan,
-        })
+        Ok(OpenInput::new(number, input, plan))
     }
 
     /// Opens all that there are; borders in time count from the first start and the last end.
@@ -112,12 +104,8 @@ impl<'f> Inputs<'f> {
         let ReadFlags { time, common, .. } = self.flags;
         let numbered = inputs.iter().map(|(number, input)| (*number, input));
         let plan = Rc::new(ReadPlan::new(time, methods, common, numbered)?);
-        let inputs = inputs.into_iter().map(|(number, input)| OpenInput {
-            number,
-            input,
-            plan: Rc::clone(&plan),
-        });
-        Ok(inputs.collect())
+        let open = |(number, input)| OpenInput::new(number, input, Rc::clone(&plan));
+        Ok(inputs.into_iter().map(open).collect())
     }
 
     /// Reads the rules for methods once: their file may be a pipe.
@@ -180,10 +168,21 @@ pub(crate) struct OpenInput<'f> {
     /// Number of its path, counted from 1.
     pub(crate) number: usize,
     pub(crate) input: Input,
+    /// It is one recording, which can be lowered.
+    pub(crate) is_one: bool,
     plan: Rc<ReadPlan<'f>>,
 }
 
-impl OpenInput<'_> {
+impl<'f> OpenInput<'f> {
+    fn new(number: usize, input: Input, plan: Rc<ReadPlan<'f>>) -> Self {
+        Self {
+            number,
+            is_one: is_one(&input),
+            input,
+            plan,
+        }
+    }
+
     pub(crate) fn path(&self) -> &str {
         self.input.path()
     }

@@ -18,12 +18,7 @@ use crate::streams::message;
 /// # Errors
 /// When there is none: the reason is what a person needs to know then.
 pub(crate) fn documents(input: &Input) -> anyhow::Result<Vec<Document<'_>>> {
-    let lowers = |document: &Document<'_>| {
-        document
-            .format()
-            .is_some_and(|format| format.lower.is_some())
-    };
-    let documents: Vec<_> = input.documents().filter(lowers).collect();
+    let documents: Vec<_> = lowerable(input).collect();
     if !documents.is_empty() {
         return Ok(documents);
     }
@@ -36,6 +31,19 @@ pub(crate) fn documents(input: &Input) -> anyhow::Result<Vec<Document<'_>>> {
         }
     }
     anyhow::bail!("{}: nothing here to show{reason}", input.path())
+}
+
+/// Returns true if an input is one recording, which can be lowered.
+pub(crate) fn is_one(input: &Input) -> bool {
+    lowerable(input).take(2).count() == 1
+}
+
+fn lowerable(input: &Input) -> impl Iterator<Item = Document<'_>> {
+    let lowers = |document: &Document<'_>| {
+        let format = document.format();
+        format.is_some_and(|format| format.lower.is_some())
+    };
+    input.documents().filter(lowers)
 }
 
 /// Lowers one recording into `sink`; notes are collected, the first damage stops with `--strict`.

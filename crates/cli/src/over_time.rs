@@ -7,15 +7,19 @@ use traceloom_model::Notes;
 use crate::read_plan::RecordingReader;
 use crate::trees::TreeFlags;
 
-/// Returns what collects the times of a recording. Trees of which functions are hidden or adjusted, of groups and of
-/// async tracks have none.
+/// Returns what collects the times of a recording, which are added to those of earlier ones. Trees of which functions are
+/// hidden or adjusted, of groups and of async tracks have none.
 pub(crate) fn collector(
     flags: &TreeFlags,
     recording: &RecordingReader<'_>,
+    earlier: &[OverTime],
 ) -> Option<OverTimeCollector> {
     let value = flags.value.as_deref();
     let values = value.map(|word| value_names(word, recording.file()));
-    has_times(flags).then(|| OverTimeCollector::new(values.unwrap_or_default(), flags.lines))
+    has_times(flags).then(|| {
+        let collector = OverTimeCollector::new(values.unwrap_or_default(), flags.lines);
+        collector.after(earlier)
+    })
 }
 
 fn has_times(flags: &TreeFlags) -> bool {
@@ -33,7 +37,7 @@ pub(crate) fn read(flags: &TreeFlags) -> anyhow::Result<Vec<OverTime>> {
     again.common.again = true;
     for input in again.inputs().all()? {
         input.read(|recording| {
-            let Some(mut collector) = collector(flags, recording) else {
+            let Some(mut collector) = collector(flags, recording, &all) else {
                 return Ok(Notes::default());
             };
             let notes = recording.lower_chosen_samples(&flags.calls, &mut collector)?;

@@ -1,5 +1,6 @@
 //! `report`: one page about inputs that a person can mail.
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use clap::Args;
@@ -97,8 +98,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     );
     let when = |time: Timestamp| style.when(read.dated, time);
     // Those of recordings read apart came first.
-    let place = |path: &str| read.sources.iter().position(|source| source.path == path);
-    read.notes.sort_by_key(|(path, _)| place(path));
+    let sources = read.sources.iter().enumerate().rev();
+    let places: HashMap<&str, usize> = sources
+        .map(|(place, source)| (source.path.as_str(), place))
+        .collect();
+    read.notes
+        .sort_by_key(|(path, _)| places.get(path.as_str()).copied());
     let page = html(&Report {
         title: &title,
         made: &made,
@@ -212,10 +217,9 @@ fn read(options: &Options, inputs: &mut Inputs<'_>) -> anyhow::Result<ReadInputs
     // Once: the file of the rules may be a pipe.
     let methods = flags.read.methods.rules()?;
     let all = inputs.all()?;
-    let is_open = |at: &usize| all.iter().any(|input| input.number == at + 1);
-    read.unopened = (0..flags.read.paths.len())
-        .filter(|at| !is_open(at))
-        .collect();
+    let open: HashSet<usize> = all.iter().map(|input| input.number - 1).collect();
+    let paths = 0..flags.read.paths.len();
+    read.unopened = paths.filter(|at| !open.contains(at)).collect();
     for input in all {
         let path = input.path();
         let recordings = input.recordings()?;
@@ -278,7 +282,7 @@ impl PageViews {
         let windowed = read.time.is_bounded() || !flags.calls.is_empty();
         let mut inputs = read.inputs();
         let lower: LowerBeside<'_> = &mut |input, recording, builder| {
-            let times = over_time::collector(flags, recording);
+            let times = over_time::collector(flags, recording, &over_time);
             let mut times = times.map(|times| times.holding(MOST_NODES));
             let spans = tracks::Collector::holding(MOST_ROWS);
             let mut spans = spans.with_tracks(MOST_TRACKS);
@@ -309,7 +313,7 @@ impl PageViews {
             times
                 .into_iter()
                 .for_each(|times| times.finish(&mut over_time));
-            timeline.add(timeline::title(input, recording)?, spans, windowed);
+            timeline.add(timeline::title(input, recording), spans, windowed);
             Ok(notes)
         };
         let trees = trees::read_any(flags, &mut inputs, Some(lower))?;

@@ -260,12 +260,11 @@ impl CallTree {
         let mut arena = Arena::new();
         let mut rest = Vec::new();
         arena.base = self.base.saturating_add(other.base);
-        for tree in [&*self, other] {
-            let ids: Vec<u32> = tree
-                .symbols
-                .iter()
-                .map(|symbol| symbols.intern(symbol.clone()))
-                .collect();
+        let own = std::mem::take(&mut self.symbols).into_iter();
+        let own: Vec<u32> = own.map(|symbol| symbols.intern(symbol)).collect();
+        let others = other.symbols.iter();
+        let others: Vec<u32> = others.map(|symbol| symbols.intern_ref(symbol)).collect();
+        for (tree, ids) in [(&*self, own), (other, others)] {
             rest.extend(tree.rest.iter().map(|row| TopRow {
                 symbol: SymbolId(ids.get(row.symbol.index()).copied().unwrap_or(0)),
                 ..*row

@@ -24,7 +24,7 @@ pub(crate) fn read(
                 collector = collector.with_tracks(tracks);
             }
             let notes = recording.lower_chosen(calls, &mut collector)?;
-            timeline.add(title(&input, recording)?, collector, windowed);
+            timeline.add(title(&input, recording), collector, windowed);
             Ok(notes)
         })?;
         if !flags.common.again {
@@ -47,14 +47,11 @@ pub(crate) fn read(
 }
 
 /// Returns what a recording of an input is called.
-pub(crate) fn title<'r>(
-    input: &'r OpenInput<'_>,
-    recording: &'r RecordingReader<'_>,
-) -> anyhow::Result<&'r str> {
-    Ok(match input.recordings()?.len() {
-        1 => name(input.path()),
-        _ => recording.file(),
-    })
+pub(crate) fn title<'r>(input: &'r OpenInput<'_>, recording: &'r RecordingReader<'_>) -> &'r str {
+    match input.is_one {
+        true => name(input.path()),
+        false => recording.file(),
+    }
 }
 
 fn name(path: &str) -> &str {

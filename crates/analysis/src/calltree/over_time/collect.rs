@@ -1,6 +1,6 @@
 //! The sink that collects when each path of calls ran.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use foldhash::fast::RandomState;
 use traceloom_model::bounds::{row_number, subslice};
@@ -38,6 +38,8 @@ pub struct OverTimeCollector {
     lines: bool,
     /// Most paths of calls; of a recording with more, calls have no times.
     most: usize,
+    /// How long stretches of earlier recordings are, by measure.
+    steps: Vec<(Measure, i64)>,
     tables: Recording,
     order: Order,
     unix: bool,
@@ -60,6 +62,7 @@ impl OverTimeCollector {
             wanted,
             lines,
             most: usize::MAX,
+            steps: Vec::new(),
             tables: Recording::default(),
             order: Order::default(),
             unix: true,
@@ -76,6 +79,16 @@ impl OverTimeCollector {
     #[must_use]
     pub fn holding(self, most: usize) -> Self {
         Self { most, ..self }
+    }
+
+    /// Collects what is added to the values of earlier recordings, in stretches as long as theirs: finer ones would be joined
+    /// when they are added.
+    #[must_use]
+    pub fn after(mut self, earlier: &[OverTime]) -> Self {
+        let step = |one: &OverTime| (one.measure.clone(), one.step());
+        self.steps = earlier.iter().map(step).collect();
+        self.calls.grid = grid_after(&self.steps, &Measure::wall());
+        self
     }
 
     fn has_too_many(&self) -> bool {
@@ -158,12 +171,9 @@ impl OverTimeCollector {
         };
         // Of nodes that have a value, and of their callers.
         let mut used = vec![false; arena.len()];
-        let mut threads: HashMap<u32, u32, RandomState> = HashMap::default();
+        let mut tracks = BTreeSet::new();
         grid.each(|(_, track), values| {
-            threads.entry(track).or_insert_with(|| match track {
-                NONE => into.thread(""),
-                track => into.thread(&thread_name(&self.tables, TrackId::new(track))),
-            });
+            tracks.insert(track);
             for &(of, _) in values {
                 let mut at = node(of);
                 while at != ROOT
@@ -174,6 +184,15 @@ impl OverTimeCollector {
                 }
             }
         });
+        // In the order of the recording: which thread ran first depends on how long stretches are.
+        let thread = |track| {
+            let number = match track {
+                NONE => into.thread(""),
+                track => into.thread(&thread_name(&self.tables, TrackId::new(track))),
+            };
+            (track, number)
+        };
+        let threads: HashMap<u32, u32, RandomState> = tracks.into_iter().map(thread).collect();
         // Callees have greater numbers than their callers.
         let mut paths = vec![NONE; arena.len()];
         let mut symbols = KeyMap::default();
@@ -204,17 +223,20 @@ impl OverTimeCollector {
     }
 
     fn take(&mut self, batch: &SampleBatch) {
-        let (tables, wanted) = (&self.tables, &self.wanted);
+        let (tables, wanted, steps) = (&self.tables, &self.wanted, &self.steps);
         let times = self.samples.entry(batch.profile).or_insert_with(|| {
             let profile = tables.profile(batch.profile)?;
             let column = tables.shown_column(profile, wanted)?;
             let value_type = tables.value_type(*profile.value_types.get(column)?)?;
             // Minima, maxima and what was summed by the producer do not add up over time.
             let adds_up = (value_type.merge, value_type.scope) == (Merge::Sum, Scope::Own);
-            adds_up.then(|| StackTimes {
-                measure: measure(tables, value_type),
-                column,
-                grid: Grid::default(),
+            adds_up.then(|| {
+                let measure = measure(tables, value_type);
+                StackTimes {
+                    column,
+                    grid: grid_after(steps, &measure),
+                    measure,
+                }
             })
         });
         let Some(times) = times else { return };
@@ -228,6 +250,14 @@ impl OverTimeCollector {
                 .add(time, thread, stack, ThreadValue { own, count: 1 });
         }
     }
+}
+
+/// Returns a grid whose stretches are no finer than those of values of the same measure before.
+fn grid_after(steps: &[(Measure, i64)], measure: &Measure) -> Grid {
+    let same = steps.iter().filter(|(known, _)| known == measure);
+    // By functions and by lines, of which both are added to.
+    let finest = same.map(|&(_, step)| step).min();
+    Grid::of_step(finest.unwrap_or(1))
 }
 
 impl Sink for OverTimeCollector {

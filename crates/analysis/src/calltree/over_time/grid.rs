@@ -100,17 +100,22 @@ pub(super) struct Grid {
 
 impl Default for Grid {
     fn default() -> Self {
+        Self::of_step(1)
+    }
+}
+
+impl Grid {
+    /// A grid whose stretches have so many nanoseconds, the step of another grid, or more.
+    pub fn of_step(step: i64) -> Self {
         Self {
-            step: 1,
+            step,
             reach: None,
             cells: BTreeMap::new(),
             n_cells: 0,
             is_full: false,
         }
     }
-}
 
-impl Grid {
     pub fn step(&self) -> i64 {
         self.step
     }

@@ -61,6 +61,87 @@ fn stretches_come_to_what_the_tree_says() {
     assert_eq!(over[0].threads, ["main"]);
 }
 
+/// Threads are numbered in the order of the recording, whichever ran first.
+#[test]
+fn threads_have_the_order_of_the_recording() {
+    let mut tables = Tables::new();
+    let name = tables.string("work");
+    let work = tables.function(Function::named(name));
+    let tracks = ["late", "early"].map(|name| {
+        let name = tables.string(name);
+        tables.track(Track::thread(name))
+    });
+    let mut batch = SpanBatch::default();
+    for (number, (track, start)) in (0..).zip(tracks.into_iter().zip([5_000, 10])) {
+        batch.push(&SpanRow::call(
+            SpanId(number),
+            track,
+            work,
+            start,
+            start + 7,
+        ));
+    }
+    let mut collector = OverTimeCollector::new(Vec::new(), false);
+    collector.begin(Order::Nested, Clock::Unix);
+    let _ = collector.define(tables.take_definitions());
+    let _ = collector.spans(batch);
+    let mut all = Vec::new();
+    collector.finish(&mut all);
+    assert_eq!(all[0].threads, ["late", "early"]);
+    let cells = all[0].grid.cells();
+    let mut threads: Vec<u32> = cells.iter().map(|((_, on, _), _)| *on).collect();
+    threads.dedup();
+    assert_eq!(threads, [1, 0], "in the order of time");
+}
+
+/// A call of one track from `from` to `to` with another one in it, which goes on for all but its first tenth; recordings after
+/// others are told what came before.
+fn add_recording(all: &mut Vec<OverTime>, (from, to): (i64, i64), after: bool) {
+    let mut tables = Tables::new();
+    let [outer, inner] = ["outer", "inner"].map(|name| {
+        let name = tables.string(name);
+        tables.function(Function::named(name))
+    });
+    let name = tables.string("main");
+    let track = tables.track(Track::thread(name));
+    let mut batch = SpanBatch::default();
+    let mut callee = SpanRow::call(SpanId(1), track, inner, from + (to - from) / 10, to);
+    callee.parent = Some(SpanId(2));
+    batch.push(&callee);
+    batch.push(&SpanRow::call(SpanId(2), track, outer, from, to));
+    let mut collector = OverTimeCollector::new(Vec::new(), false);
+    if after {
+        collector = collector.after(all);
+    }
+    collector.begin(Order::Nested, Clock::Unix);
+    let _ = collector.define(tables.take_definitions());
+    let _ = collector.spans(batch);
+    collector.finish(all);
+}
+
+#[test]
+fn a_recording_after_others_begins_with_their_stretches() {
+    const SECOND: i64 = 1_000_000_000;
+    let recordings = [
+        (0, 100_000 * SECOND),
+        (7, 90_001),
+        (50 * SECOND + 3, 9_000 * SECOND),
+        (-5 * SECOND, 250_000 * SECOND),
+    ];
+    let [mut apart, mut after] = [Vec::new(), Vec::new()];
+    for times in recordings {
+        add_recording(&mut apart, times, false);
+        add_recording(&mut after, times, true);
+    }
+    let [apart, after] = [&apart[0], &after[0]];
+    assert_eq!(apart.step(), 10 * SECOND);
+    assert_eq!(after.step(), apart.step());
+    assert_eq!(after.grid.cells(), apart.grid.cells());
+    let all: i64 = recordings.iter().map(|(from, to)| to - from).sum();
+    let own = after.grid.cells().into_iter().map(|(_, came)| came.own);
+    assert_eq!(own.sum::<i64>(), all);
+}
+
 /// Calls of three tracks as steps, with times that stand still now and then, and as spans by their ends.
 fn both_ways() -> (Tables, Vec<StepBatch>, Vec<SpanBatch>) {
     let mut tables = Tables::new();
