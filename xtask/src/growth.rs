@@ -14,8 +14,8 @@ struct Case {
     of: &'static str,
     n: usize,
     command: &'static [&'static str],
-    /// Writes the input below a folder and returns its path.
-    make: fn(&Path, usize) -> Result<PathBuf, String>,
+    /// Writes the input below a folder and returns the paths that are typed.
+    make: fn(&Path, usize) -> Result<Vec<PathBuf>, String>,
 }
 
 const CASES: &[Case] = &[
@@ -24,7 +24,35 @@ const CASES: &[Case] = &[
         of: "files in one folder",
         n: 4_000,
         command: &["top"],
-        make: flat_folder,
+        make: |folder, n| flat_folder(folder, n, stacks).map(|files| vec![files]),
+    },
+    Case {
+        name: "paths",
+        of: "files in one folder, each by its path",
+        n: 2_000,
+        command: &["top"],
+        make: |folder, n| files_of(&flat_folder(folder, n, stacks)?),
+    },
+    Case {
+        name: "folded-folder",
+        of: "files in one folder, as folded stacks",
+        n: 2_000,
+        command: &["convert", "--to", "folded", "--force", "-o", "all.folded"],
+        make: |folder, n| flat_folder(folder, n, stacks).map(|files| vec![files]),
+    },
+    Case {
+        name: "timeline-folder",
+        of: "files in one folder, in `timeline`",
+        n: 1_000,
+        command: &["timeline", "-o", "page.html", "--force"],
+        make: |folder, n| flat_folder(folder, n, calls).map(|files| vec![files]),
+    },
+    Case {
+        name: "report-folder",
+        of: "files in one folder, in `report`",
+        n: 1_000,
+        command: &["report", "-o", "page.html", "--force"],
+        make: |folder, n| flat_folder(folder, n, calls).map(|files| vec![files]),
     },
     Case {
         name: "zip",
@@ -106,8 +134,8 @@ pub fn run(names: &[&str]) -> Result<(), String> {
             let _ = fs::remove_dir_all(&folder);
             fs::create_dir_all(&folder)
                 .map_err(|error| format!("{}: {error}", folder.display()))?;
-            let input = (case.make)(&folder, case.n * times)?;
-            *took = best(case, &built.join("release/traceloom"), &folder, &input)?;
+            let inputs = (case.make)(&folder, case.n * times)?;
+            *took = best(case, &built.join("release/traceloom"), &folder, &inputs)?;
         }
         let [one, two, four] = took;
         let ratio = |more: u64, less: u64| more as f64 / less.max(1) as f64;
@@ -129,12 +157,12 @@ pub fn run(names: &[&str]) -> Result<(), String> {
 }
 
 /// Returns the least processor time of some runs, in milliseconds.
-fn best(case: &Case, traceloom: &Path, folder: &Path, input: &Path) -> Result<u64, String> {
+fn best(case: &Case, traceloom: &Path, folder: &Path, inputs: &[PathBuf]) -> Result<u64, String> {
     let mut best = u64::MAX;
     for _ in 0..RUNS {
         let before = ticks()?;
         let mut run = program(&traceloom.to_string_lossy());
-        run.args(case.command).arg(input).current_dir(folder);
+        run.args(case.command).args(inputs).current_dir(folder);
         let run = run.stdout(Stdio::null()).stderr(Stdio::null()).status();
         let status = run.map_err(|error| error.to_string())?;
         if !status.success() {
@@ -153,14 +181,30 @@ fn stacks(number: usize) -> String {
     format!("main;work;step{number} {}\nmain;idle 3\n", number % 7 + 1)
 }
 
-fn flat_folder(folder: &Path, n: usize) -> Result<PathBuf, String> {
+/// A trace of Chrome with a call in another one, a second after that of the number before.
+fn calls(number: usize) -> String {
+    let event = |name: &str, start: usize, duration: usize| {
+        let start = number * 1_000_000 + start;
+        format!(
+            "{{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":{start},\"dur\":{duration},\"name\":\"{name}\"}}"
+        )
+    };
+    format!("[{},\n{}]", event("main", 0, 900), event("work", 300, 400))
+}
+
+fn flat_folder(folder: &Path, n: usize, text: fn(usize) -> String) -> Result<PathBuf, String> {
     let input = folder.join("files");
     fs::create_dir_all(&input).map_err(|error| error.to_string())?;
     for number in 0..n {
-        let file = input.join(format!("{number:06}.folded"));
-        write(&file, stacks(number).as_bytes())?;
+        write(&input.join(format!("{number:06}")), text(number).as_bytes())?;
     }
     Ok(input)
+}
+
+fn files_of(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let entries = fs::read_dir(folder).map_err(|error| error.to_string())?;
+    let paths = entries.map(|entry| Ok(entry.map_err(|error| error.to_string())?.path()));
+    paths.collect()
 }
 
 /// What of an archive there is.
@@ -175,7 +219,7 @@ enum Zip {
 }
 
 /// Stored members.
-fn zip_file(folder: &Path, n: usize, shape: Zip) -> Result<PathBuf, String> {
+fn zip_file(folder: &Path, n: usize, shape: Zip) -> Result<Vec<PathBuf>, String> {
     let (mut file, mut directory) = (Vec::new(), Vec::new());
     for number in 0..n {
         let (name, bytes) = (format!("{number:06}.folded"), stacks(number));
@@ -216,7 +260,7 @@ fn zip_file(folder: &Path, n: usize, shape: Zip) -> Result<PathBuf, String> {
     }
     let input = folder.join("members.zip");
     write(&input, &file)?;
-    Ok(input)
+    Ok(vec![input])
 }
 
 fn crc(bytes: &[u8]) -> u32 {
@@ -229,7 +273,7 @@ fn crc(bytes: &[u8]) -> u32 {
 }
 
 /// Two calls on each thread, one in the other, in the order of time: those of all threads are open together.
-fn chrome_threads(folder: &Path, n: usize) -> Result<PathBuf, String> {
+fn chrome_threads(folder: &Path, n: usize) -> Result<Vec<PathBuf>, String> {
     let mut text = String::from("[");
     for (phase, name, start) in [
         ("B", "outer", 0),
@@ -249,10 +293,10 @@ fn chrome_threads(folder: &Path, n: usize) -> Result<PathBuf, String> {
     text.push(']');
     let input = folder.join("threads.json");
     write(&input, text.as_bytes())?;
-    Ok(input)
+    Ok(vec![input])
 }
 
-fn profiles(folder: &Path, n: usize) -> Result<PathBuf, String> {
+fn profiles(folder: &Path, n: usize) -> Result<Vec<PathBuf>, String> {
     let mut text = String::from(
         "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"shared\":{\"frames\":[{\"name\":\"main\"},\
          {\"name\":\"work\"}]},\"profiles\":[",
@@ -269,27 +313,27 @@ fn profiles(folder: &Path, n: usize) -> Result<PathBuf, String> {
     text.push_str("]}");
     let input = folder.join("profiles.speedscope.json");
     write(&input, text.as_bytes())?;
-    Ok(input)
+    Ok(vec![input])
 }
 
 /// The restart of `testdata/shop` as often as there are restarts, each in the folder of its own start.
-fn cdt_restarts(folder: &Path, n: usize) -> Result<PathBuf, String> {
+fn cdt_restarts(folder: &Path, n: usize) -> Result<Vec<PathBuf>, String> {
     let input = folder.join("dump");
     for number in 0..n as u64 {
         let to = input.join("shop-backend").join(DAY);
         copy(&shop(), &to.join((START + number).to_string()))?;
     }
-    Ok(input)
+    Ok(vec![input])
 }
 
 /// The restart of `testdata/shop` for each of many processes.
-fn cdt_processes(folder: &Path, n: usize) -> Result<PathBuf, String> {
+fn cdt_processes(folder: &Path, n: usize) -> Result<Vec<PathBuf>, String> {
     let input = folder.join("dump");
     for number in 0..n {
         let to = input.join(format!("shop-backend-{number}")).join(DAY);
         copy(&shop(), &to.join(START.to_string()))?;
     }
-    Ok(input)
+    Ok(vec![input])
 }
 
 const DAY: &str = "2026/03/14";
