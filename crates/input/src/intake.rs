@@ -9,8 +9,8 @@ use traceloom_log::disk::PlacedFile as _;
 use traceloom_model::bounds::in_memory;
 use traceloom_model::{Limit, Limits};
 
+use crate::Progress;
 use crate::progress::ProgressMark;
-use crate::{OpenOptions, Progress};
 
 /// Decoded bytes of members and streams that an input keeps in memory; what is above is in one temporary file.
 const IN_MEMORY: u64 = 64 << 20;
@@ -56,6 +56,12 @@ impl Buffers {
             .unwrap_or_default()
     }
 
+    /// Returns how many buffers there are.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().map_or(0, |buffers| buffers.len())
+    }
+
     /// Keeps the buffer of a window for the next one. There are never more than there were windows at once.
     pub(crate) fn keep(&self, buffer: Vec<u8>) {
         if (1..=MOST_SPARE).contains(&buffer.len())
@@ -89,11 +95,11 @@ impl Hit {
 }
 
 impl Intake {
-    pub(crate) fn new(options: &OpenOptions) -> Self {
+    pub(crate) fn new(limits: Limits, opening: Progress, spare: Buffers) -> Self {
         Self {
-            limits: options.limits,
-            opening: options.opening.clone(),
-            spare: options.buffers.clone(),
+            limits,
+            opening,
+            spare,
             ..Self::default()
         }
     }
@@ -209,31 +215,5 @@ impl<R: Read> Read for Limited<'_, R> {
                 .map_or(Ok(len), |hit| Err(io::Error::other(hit))),
             kept => Ok(kept),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use traceloom_formats::Source as _;
-
-    use crate::{Input, OpenOptions};
-
-    #[test]
-    fn inputs_that_are_open_share_the_buffers_of_closed_windows() {
-        let folder = tempfile::tempdir().unwrap();
-        let options = OpenOptions::default();
-        let open: Vec<Input> = (0..3)
-            .map(|number| {
-                let path = folder.path().join(format!("{number}.folded"));
-                std::fs::write(&path, "main;work 1\n").unwrap();
-                Input::open(&path, &options).unwrap()
-            })
-            .collect();
-        for input in &open {
-            let document = input.documents().next().unwrap();
-            let mut pull = document.open(0, 0).unwrap();
-            assert_eq!(pull.pull(0, 1).unwrap().bytes, b"main;work 1\n");
-        }
-        assert_eq!(options.buffers.0.lock().unwrap().len(), 1);
     }
 }

@@ -100,7 +100,8 @@ impl Input {
 
     fn open_text(path: &str, options: &OpenOptions) -> Result<Self, Error> {
         let progress = Progress::default();
-        let intake = Arc::new(Intake::new(options));
+        let (opening, buffers) = (options.opening.clone(), options.buffers.clone());
+        let intake = Arc::new(Intake::new(options.limits, opening, buffers));
         let chosen = captures::ChosenCaptures::of(path);
         let folder = chosen.is_some() || (path != "-" && Path::new(path).is_dir());
         let (mut stored, unread) = match &chosen {
@@ -465,5 +466,31 @@ impl<'n> FilesByFolder<'n> {
 
     fn beside(&self, name: &str) -> &[&'n str] {
         self.0.get(folder_of(name)).map_or(&[], Vec::as_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use traceloom_formats::Source as _;
+
+    use super::*;
+
+    #[test]
+    fn inputs_that_are_open_share_the_buffers_of_closed_windows() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = OpenOptions::default();
+        let open: Vec<Input> = (0..3)
+            .map(|number| {
+                let path = folder.path().join(format!("{number}.folded"));
+                std::fs::write(&path, "main;work 1\n").unwrap();
+                Input::open(&path, &options).unwrap()
+            })
+            .collect();
+        for input in &open {
+            let document = input.documents().next().unwrap();
+            let mut pull = document.open(0, 0).unwrap();
+            assert_eq!(pull.pull(0, 1).unwrap().bytes, b"main;work 1\n");
+        }
+        assert_eq!(options.buffers.len(), 1);
     }
 }
