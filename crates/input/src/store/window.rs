@@ -29,17 +29,16 @@ pub(crate) struct GrowingWindow<'r> {
 impl<'r> GrowingWindow<'r> {
     /// A window over a reader of `stored`, which is told when the reader breaks.
     pub(crate) fn new(reader: Box<dyn Read + 'r>, stored: &'r StoredBytes, offset: u64) -> Self {
-        let buffer = stored.intake.spare().take();
         Self {
             reader,
             stored,
             length: stored.decoded_size(),
-            ahead: (buffer.len() / 2).clamp(FIRST_AHEAD, MOST_AHEAD),
-            buffer,
+            buffer: stored.intake.spare().take(),
             start: 0,
             filled: 0,
             offset,
             eof: false,
+            ahead: FIRST_AHEAD,
         }
     }
 
