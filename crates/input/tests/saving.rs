@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Read;
 
-use flate2::read::GzDecoder;
+use flate2::read::{GzDecoder, MultiGzDecoder};
 use traceloom_formats::Output;
 use traceloom_input::save::Save;
 
@@ -64,7 +64,7 @@ fn a_folder_of_many_files_keeps_none_of_them_open() {
         let file = fs::File::open(target.join(name)).expect("is there");
         let mut bytes = Vec::new();
         let read = match name.ends_with(".gz") {
-            true => GzDecoder::new(file).read_to_end(&mut bytes),
+            true => MultiGzDecoder::new(file).read_to_end(&mut bytes),
             false => {
                 let mut file = file;
                 file.read_to_end(&mut bytes)

@@ -18,6 +18,9 @@ use writer::{BUFFER, CompressedFile};
 pub use folder::MARKER;
 pub use partial::remove_partials;
 
+/// Files of a folder of which something is held that is not written yet: one that is compressed takes a third of a megabyte.
+const MOST_HELD: usize = 64;
+
 /// A file or folder being written beside its final name; [`Save::commit`] renames it.
 ///
 /// Names that end in `.gz` are compressed, unless [`Save::verbatim`] says otherwise. What is not committed is removed. A device or a pipe is written
@@ -33,7 +36,10 @@ pub struct Save {
     folder: bool,
     /// Nothing is compressed.
     verbatim: bool,
-    files: HashMap<String, CompressedFile>,
+    /// Those that are being written, and when each was written last.
+    files: HashMap<String, (u64, CompressedFile)>,
+    /// Times that anything was written.
+    n_writes: u64,
     /// Every file of a folder.
     names: BTreeSet<String>,
     written: u64,
@@ -63,6 +69,7 @@ impl Save {
             folder,
             verbatim: false,
             files: HashMap::new(),
+            n_writes: 0,
             names: BTreeSet::new(),
             written: 0,
         })
@@ -91,7 +98,7 @@ impl Save {
         if !self.folder && self.files.is_empty() {
             self.file("").map_err(io)?;
         }
-        for (_, writer) in self.files.drain() {
+        for (_, (_, writer)) in self.files.drain() {
             writer.finish().map_err(io)?;
         }
         let Some(partial) = &self.partial else {
@@ -142,21 +149,36 @@ impl Save {
             };
             let is_gz = shown.extension().is_some_and(|extension| extension == "gz");
             let packed = is_gz && !self.verbatim;
+            if self.folder && self.files.len() >= MOST_HELD {
+                self.let_go()?;
+            }
             // A device may make whoever opens it wait, which must not keep others from being saved or removed.
             let changing = self.partial.as_ref().map(|_| changing());
             if let Some(folder) = path.parent().filter(|_| self.folder) {
                 fs::create_dir_all(folder)?;
             }
-            let writer = CompressedFile::create(&path, packed, self.folder)?;
+            let writer = if self.folder {
+                let is_new = self.names.insert(name.to_owned());
+                CompressedFile::one_of_many(&path, packed, is_new)?
+            } else {
+                CompressedFile::create(&path, packed)?
+            };
             drop(changing);
-            self.files.insert(name.to_owned(), writer);
-            if self.folder {
-                self.names.insert(name.to_owned());
-            }
+            self.files.insert(name.to_owned(), (0, writer));
         }
-        self.files
-            .get_mut(name)
-            .ok_or_else(|| io::ErrorKind::NotFound.into())
+        self.n_writes += 1;
+        let known = self.files.get_mut(name);
+        let (last, writer) = known.ok_or(io::ErrorKind::NotFound)?;
+        *last = self.n_writes;
+        Ok(writer)
+    }
+
+    /// Writes out what is held of the file that was written the longest ago.
+    fn let_go(&mut self) -> io::Result<()> {
+        let oldest = self.files.iter().min_by_key(|(_, (last, _))| *last);
+        let oldest = oldest.map(|(name, _)| name.clone());
+        let held = oldest.and_then(|name| self.files.remove(&name));
+        held.map_or(Ok(()), |(_, writer)| writer.finish())
     }
 }
 
@@ -234,7 +256,7 @@ impl Output for Save {
         let finished = self
             .files
             .remove(name)
-            .map_or(Ok(()), CompressedFile::finish);
+            .map_or(Ok(()), |(_, writer)| writer.finish());
         finished.map_err(|error| self.failed(&error))
     }
 }
@@ -279,5 +301,30 @@ impl Stdout {
             out.flush()
                 .map_err(|error| Error::io("standard output", error))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn little_is_held_of_many_files() {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut save = Save::start(&scratch.path().join("out"), true, false).unwrap();
+        for nth in 0..3 * MOST_HELD {
+            for name in ["kept.gz".to_owned(), format!("{nth}.gz")] {
+                save.write(&name, b"something").unwrap();
+                assert!(save.files.len() <= MOST_HELD && save.files.contains_key(&name));
+            }
+            // What is written all the time is not let go.
+            assert!(save.files.contains_key("kept.gz"));
+        }
+        save.commit().unwrap();
+        let kept = fs::read(scratch.path().join("out/kept.gz")).unwrap();
+        let mut text = String::new();
+        let member = &mut flate2::read::GzDecoder::new(&kept[..]);
+        io::Read::read_to_string(member, &mut text).unwrap();
+        assert_eq!(text, "something".repeat(3 * MOST_HELD));
     }
 }

@@ -17,19 +17,27 @@ pub(super) enum CompressedFile {
 }
 
 impl CompressedFile {
-    /// Creates a file. One of many does not stay open, because a folder may have more files than a process may open.
-    pub(super) fn create(path: &Path, packed: bool, one_of_many: bool) -> io::Result<Self> {
-        let file = File::create(path)?;
-        let handle = match one_of_many {
-            true => Handle::Reopened(path.to_owned()),
-            false => Handle::Open(file),
-        };
+    /// Creates a file.
+    pub(super) fn create(path: &Path, packed: bool) -> io::Result<Self> {
+        Ok(Self::of(Handle::Open(File::create(path)?), packed))
+    }
+
+    /// Goes on with one of many files, which is made where it `is_new`. It does not stay open, because a folder may have more
+    /// files than a process may open. A compressed one goes on with another member.
+    pub(super) fn one_of_many(path: &Path, packed: bool, is_new: bool) -> io::Result<Self> {
+        if is_new {
+            File::create(path)?;
+        }
+        Ok(Self::of(Handle::Reopened(path.to_owned()), packed))
+    }
+
+    fn of(handle: Handle, packed: bool) -> Self {
         let file = BufWriter::with_capacity(BUFFER, handle);
-        Ok(if packed {
+        if packed {
             Self::Gzip(Box::new(GzEncoder::new(file, Compression::default())))
         } else {
             Self::Plain(file)
-        })
+        }
     }
 
     pub(super) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
