@@ -158,7 +158,7 @@ impl ProcessStreams {
             (&mut self.sql, "sql"),
             (&mut self.xml, "xml"),
         ] {
-            file.flush((&self.folder, stream), out)?;
+            file.end((&self.folder, stream), out)?;
         }
         let mut records: Vec<Vec<u8>> = Vec::new();
         self.words
@@ -186,7 +186,7 @@ impl ProcessStreams {
 
     /// Writes the log of the collector.
     pub(super) fn gc(&self, log: &[u8], out: &mut dyn Output) -> Result<(), Error> {
-        out.write(&self.folder.name("gc", 1), log)
+        self.folder.whole("gc", log, out)
     }
 
     fn once(&self, stream: &str, records: &[Vec<u8>], out: &mut dyn Output) -> Result<(), Error> {
@@ -203,6 +203,6 @@ impl ProcessStreams {
                 phrases.flush(&mut bytes);
             }
         }
-        out.write(&self.folder.name(stream, 1), &bytes)
+        self.folder.whole(stream, &bytes, out)
     }
 }

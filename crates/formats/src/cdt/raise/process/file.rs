@@ -20,6 +20,18 @@ impl StreamFolder {
         };
         format!("{}/{stream}/{index:06}{suffix}", self.path)
     }
+
+    /// Writes the only file of a stream.
+    pub(super) fn whole(
+        &self,
+        stream: &str,
+        bytes: &[u8],
+        out: &mut dyn Output,
+    ) -> Result<(), Error> {
+        let name = self.name(stream, 1);
+        out.write(&name, bytes)?;
+        out.end(&name)
+    }
 }
 
 /// The file of a stream that is being written.
@@ -38,15 +50,24 @@ impl StreamWriter {
         self.gone + self.held.len() as u64
     }
 
-    /// Begins the next file.
-    pub(super) fn next(
+    /// Ends the file.
+    pub(super) fn end(
         &mut self,
         place: (&StreamFolder, &str),
         out: &mut dyn Output,
     ) -> Result<(), Error> {
         self.flush(place, out)?;
         let (folder, stream) = place;
-        out.end(&folder.name(stream, self.index))?;
+        out.end(&folder.name(stream, self.index))
+    }
+
+    /// Begins the next file.
+    pub(super) fn next(
+        &mut self,
+        place: (&StreamFolder, &str),
+        out: &mut dyn Output,
+    ) -> Result<(), Error> {
+        self.end(place, out)?;
         self.index += 1;
         self.gone = 0;
         Ok(())
