@@ -229,6 +229,8 @@ struct OtherTrack {
 pub(super) struct Others {
     tracks: HashMap<u32, OtherTrack, RandomState>,
     lines: Vec<OtherLine>,
+    /// Lines by the name of their process.
+    numbers: HashMap<String, usize, RandomState>,
 }
 
 impl Others {
@@ -348,8 +350,9 @@ impl Others {
     fn add(&mut self, tables: &Recording, track: u32) {
         let of = id(track);
         let name = of.map_or_else(String::new, |id| process(tables, id));
-        let known = self.lines.iter().position(|line| line.process == name);
+        let known = self.numbers.get(&name).copied();
         let line = known.unwrap_or_else(|| {
+            self.numbers.insert(name.clone(), self.lines.len());
             self.lines.push(OtherLine {
                 process: name,
                 ..OtherLine::default()
