@@ -135,6 +135,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<Outcome> {
     }
     let trees = match dimension {
         Dimension::Line => with_lines(trees, &lines),
+        Dimension::Method => trees,
         dimension => trees.iter().map(|tree| tree.by(dimension)).collect(),
     };
     for (number, tree) in trees.iter().enumerate() {

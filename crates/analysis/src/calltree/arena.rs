@@ -63,6 +63,8 @@ pub(crate) struct Arena {
     free: u32,
     /// Nodes that are free.
     unused: usize,
+    /// Nodes for which there is room as soon as the tree is large; 0 where nobody knows how many there will be.
+    room: usize,
     /// Nodes that stand for spans of which a part was not recorded, and for how many.
     pub partial: HashMap<u32, u64, RandomState>,
     /// What the base of a difference came to, without signs; 0 where the values are no difference from one.
@@ -70,6 +72,13 @@ pub(crate) struct Arena {
     /// How long the calls of nodes took, where that is asked for.
     durations: HashMap<u32, Sketch, RandomState>,
 }
+
+/// Nodes of a large tree: its table is then moved once, to where it finds room for all. What of that room is not used
+/// takes no memory, and each move clears as many pages as the table has.
+const LARGE: usize = 1 << 14;
+
+/// Nodes that may come before a tree is found to have too many.
+const BETWEEN_LOOKS: usize = 1 << 12;
 
 const fn edge(parent: u32, key: u32) -> u64 {
     (parent as u64) << 32 | key as u64
@@ -88,11 +97,17 @@ fn only_child(nodes: &[ArenaNode], parent: u32) -> Option<u32> {
 )]
 impl Arena {
     pub fn new() -> Self {
+        Self::of_at_most(0)
+    }
+
+    /// Returns a tree that is thinned when it has more than `most` nodes, or never where that is 0.
+    pub fn of_at_most(most: usize) -> Self {
         Self {
             nodes: vec![ArenaNode::new(NONE, NONE, NONE)],
             children: HashMap::default(),
             free: NONE,
             unused: 0,
+            room: if most == 0 { 0 } else { most + BETWEEN_LOOKS },
             partial: HashMap::default(),
             base: 0,
             durations: HashMap::default(),
@@ -303,6 +318,9 @@ impl Arena {
         if node == NONE {
             let node = row_number(self.nodes.len());
             assert!(node < FREE, "a call tree holds fewer than 2^32 - 2 nodes");
+            if self.nodes.len() == self.nodes.capacity() {
+                self.grow();
+            }
             self.nodes.push(ArenaNode::new(NONE, NONE, NONE));
             return node;
         }
@@ -310,6 +328,15 @@ impl Arena {
         self.unused -= 1;
         self.nodes[node as usize] = ArenaNode::new(NONE, NONE, NONE);
         node
+    }
+
+    /// Makes room for more nodes.
+    #[cold]
+    fn grow(&mut self) {
+        let n_nodes = self.nodes.len();
+        if n_nodes >= LARGE && n_nodes < self.room {
+            self.nodes.reserve_exact(self.room - n_nodes);
+        }
     }
 
     /// Frees a node that nothing hangs from and that hangs from nothing.

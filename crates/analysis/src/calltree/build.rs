@@ -105,7 +105,7 @@ impl TreeBuilder {
             options,
             order: Order::default(),
             tables: Recording::default(),
-            arena: Arena::new(),
+            arena: Arena::of_at_most(most),
             lines,
             sums,
             columns,

@@ -113,7 +113,7 @@ impl CallTree {
                 })
             })
             .collect();
-        let mut arena = Arena::new();
+        let mut arena = Arena::of_at_most(self.nodes.len());
         arena.base = self.base;
         // Where each node went, and its key there.
         let mut places: Vec<(u32, Option<u32>)> = Vec::with_capacity(self.nodes.len());

@@ -39,7 +39,7 @@ impl PathTree {
         Self {
             measure,
             at,
-            arena: Arena::new(),
+            arena: Arena::of_at_most(most),
             thinning: TreeThinning::new(most, false),
             sites: Vec::new(),
             keys: Vec::new(),
