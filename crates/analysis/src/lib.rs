@@ -84,7 +84,7 @@ pub use adjust::{AdjustError, Adjustment, FoundAdjustment, adjust};
 pub use calltree::{
     CallTree, Dimension, Durations, FrameFilter, Functions, GroupBy, GroupTop, NoGroup, Node,
     NodeStretch, OverTime, OverTimeCollector, Predicate, Shown, SymbolTable, TopRow, TreeBuilder,
-    TreeOptions, Trees, choose_tracks, top, top_of_groups,
+    TreeOptions, Trees, TreesSum, choose_tracks, top, top_of_groups,
 };
 pub use finding::finding;
 pub use measure::{AsyncCalls, Measure, MeasureUnit, Tracks, TreeSource, amount, grouped, minutes};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use traceloom_analysis::{
     AsyncCalls, CallTree, FoundAdjustment, Functions, GroupBy, Measure, MeasureUnit, MergeStack,
-    Tracks, TreeBuilder, TreeOptions, TreeSource, Trees, adjust, choose_tracks,
+    Tracks, TreeBuilder, TreeOptions, TreeSource, Trees, TreesSum, adjust, choose_tracks,
 };
 use traceloom_formats::datakit::{EventKind, Language, value_names};
 use traceloom_input::{Document, piped, piped_halves};
@@ -25,6 +25,8 @@ use crate::values::WantedValues;
 
 /// Nodes of calls that a table of functions needs no more of, and a page to mail has room for.
 pub(crate) const MOST_NODES: usize = 250_000;
+/// Nodes of the sum of several recordings of which a page is made: of more, half are left, which is what a page has room for.
+const MOST_ADDED_UP: usize = 2 * MOST_NODES;
 /// Nodes of a picture of stacks that are written out, beside which nothing else is held.
 const MOST_WRITTEN_OUT: usize = 1_000_000;
 
@@ -284,11 +286,15 @@ fn selected_with(
     (view, lower): (TreeView, Option<LowerBeside<'_>>),
     mut finish: impl FnMut(TreeBuilder) -> Trees,
 ) -> anyhow::Result<Trees> {
-    let mut sums = MergeStack::default();
+    let is_plain = flags.adjust.is_empty() && flags.frames.is_empty() && flags.by.is_none();
+    let mut sum = match is_plain && (flags.drawn || lower.is_some()) {
+        true => TreesSum::thinned(MOST_ADDED_UP),
+        false => TreesSum::new(),
+    };
     let (events, left) = each(flags, inputs, (view, lower), |builder| {
-        sums.push(finish(builder), Trees::merge);
+        sum.push(finish(builder));
     })?;
-    let mut all = sums.finish(Trees::merge).unwrap_or_default();
+    let mut all = sum.finish();
     all.choose_tracks(left);
     let samples = all.samples.iter_mut().chain(&mut all.beside);
     let samples = samples.chain(&mut all.lines);

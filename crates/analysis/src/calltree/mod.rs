@@ -22,6 +22,7 @@ mod thin;
 mod top;
 mod tracks;
 mod trees;
+mod trees_sum;
 
 pub use build::TreeBuilder;
 pub use dimension::Dimension;
@@ -34,6 +35,7 @@ pub use top::{Durations, Functions, GroupTop, TopRow, top, top_of_groups};
 pub(crate) use top::{inclusive_counts, rest_of};
 pub use tracks::{Shown, choose_tracks};
 pub use trees::{TreeOptions, Trees};
+pub use trees_sum::TreesSum;
 
 pub(crate) use arena::{Arena, ArenaNode};
 pub(crate) use flatten::{add, add_of, flatten};
@@ -256,15 +258,28 @@ impl CallTree {
     ///
     /// Functions are the same when their names are.
     pub fn merge(&mut self, other: &Self) {
+        self.merge_all(std::slice::from_ref(other));
+    }
+
+    /// Adds other trees of the same measure.
+    fn merge_all(&mut self, others: &[Self]) {
+        if others.is_empty() {
+            return;
+        }
         let mut symbols = SymbolInterner::default();
-        let mut arena = Arena::new();
-        let mut rest = Vec::new();
-        arena.base = self.base.saturating_add(other.base);
         let own = std::mem::take(&mut self.symbols).into_iter();
-        let own: Vec<u32> = own.map(|symbol| symbols.intern(symbol)).collect();
-        let others = other.symbols.iter();
-        let others: Vec<u32> = others.map(|symbol| symbols.intern_ref(symbol)).collect();
-        for (tree, ids) in [(&*self, own), (other, others)] {
+        let mut own = Some(own.map(|symbol| symbols.intern(symbol)).collect());
+        let all = || std::iter::once(&*self).chain(others);
+        let n_nodes = all().map(|tree| tree.nodes.len()).sum();
+        let mut arena = Arena::of_at_most(n_nodes);
+        arena.base = all().fold(0, |base, tree| base.saturating_add(tree.base));
+        let total = all().fold(0, |total: i64, tree| total.saturating_add(tree.total));
+        let mut rest = Vec::new();
+        for tree in all() {
+            let ids: Vec<u32> = own.take().unwrap_or_else(|| {
+                let named = tree.symbols.iter();
+                named.map(|symbol| symbols.intern_ref(symbol)).collect()
+            });
             rest.extend(tree.rest.iter().map(|row| TopRow {
                 symbol: SymbolId(ids.get(row.symbol.index()).copied().unwrap_or(0)),
                 ..*row
@@ -279,10 +294,10 @@ impl CallTree {
                 flatten::add_of(&mut arena, at, tree, number);
             }
         }
-        let total = if self.measure.settles() {
-            samples::settle(&mut arena, &self.measure)
-        } else {
-            self.total.saturating_add(other.total)
+        // What adds up does so in totals too, and what was taken out of a tree is in no other value.
+        let total = match self.measure.merge {
+            Merge::Sum => total,
+            _ => samples::settle(&mut arena, &self.measure),
         };
         let measure = self.measure.clone();
         *self = flatten::flatten(arena, measure, symbols.into_rows(), total, |symbol| symbol);

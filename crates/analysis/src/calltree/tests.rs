@@ -307,6 +307,46 @@ proptest! {
     }
 
     #[test]
+    fn a_thinned_sum_of_trees_has_the_same_functions(moves in moves(), other in moves()) {
+        let tree = |moves| Nested::of(moves).tree_of_steps(TreeOptions::default());
+        let mut whole = tree(&moves);
+        whole.merge(&tree(&other));
+        let mut thinned = whole.clone();
+        thinned.thin(8);
+        for (number, node) in (0..).zip(&thinned.nodes) {
+            let children: Vec<_> = thinned.children(number).map(|child| &thinned.nodes[child as usize]).collect();
+            prop_assert!(children.iter().all(|child| child.parent == Some(number)));
+            prop_assert!(node.own + children.iter().map(|child| child.total).sum::<i64>() <= node.total);
+            prop_assert!(node.end > number && node.end as usize <= thinned.nodes.len());
+        }
+        prop_assert_eq!(rows(&thinned), rows(&whole));
+        let n_roots = whole.nodes.iter().filter(|node| node.depth == 0).count();
+        let most = if whole.nodes.len() > 8 { n_roots + 4 } else { 8 };
+        prop_assert!(thinned.nodes.len() <= most);
+        let all = paths(&whole);
+        for path in paths(&thinned) {
+            prop_assert!(all.contains(&path));
+        }
+        let one_by_one = [&other, &moves, &other].into_iter().fold(whole.clone(), |mut sum, moves| {
+            sum.merge(&tree(moves));
+            sum
+        });
+        let [sum, thinned_sum] = [TreesSum::new(), TreesSum::thinned(8)].map(|mut sum| {
+            for moves in [&moves, &other, &other, &moves, &other] {
+                sum.push(Trees { spans: Some(tree(moves)), ..Trees::default() });
+            }
+            sum.finish().spans.unwrap()
+        });
+        prop_assert_eq!(paths(&sum), paths(&one_by_one));
+        prop_assert_eq!(&sum.symbols, &one_by_one.symbols);
+        prop_assert_eq!(rows(&thinned_sum), rows(&one_by_one));
+        prop_assert_eq!(thinned_sum.total, one_by_one.total);
+        thinned.merge(&whole);
+        let doubled = rows(&whole).into_iter().map(|(name, own, total, count)| (name, 2 * own, 2 * total, 2 * count));
+        prop_assert_eq!(rows(&thinned), doubled.collect::<Vec<_>>());
+    }
+
+    #[test]
     fn selected_calls_come_whole(moves in moves(), least in 0..200_u64) {
         let steps = Nested::of(&moves).tree_of_steps(selection("'call 1'", least));
         check_shape(&steps);
@@ -868,6 +908,12 @@ proptest! {
             prop_assert_eq!(rows(whole), rows(thinned));
             prop_assert_eq!(whole.total, thinned.total);
             prop_assert!(thinned.nodes.len() <= whole.nodes.len());
+            let mut twice = thinned.clone();
+            twice.merge(thinned);
+            let doubled = rows(whole).into_iter().map(|(name, own, total, count)| (name, 2 * own, 2 * total, 2 * count));
+            prop_assert_eq!(rows(&twice), doubled.collect::<Vec<_>>());
+            prop_assert_eq!(twice.total, 2 * whole.total);
+            prop_assert_eq!(twice.total, twice.roots().map(|root| twice.nodes[root as usize].total).sum::<i64>());
         }
         prop_assert_eq!(whole.len(), thinned.len());
         let options = || TreeOptions { functions: true, ..TreeOptions::default() };

@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 
 use foldhash::fast::RandomState;
-use traceloom_model::Recording;
+use traceloom_model::bounds::row_number;
+use traceloom_model::{Merge, Recording};
 
+use super::CallTree;
 use super::arena::{Arena, ArenaNode, ROOT};
 use super::function_rows::FunctionRows;
-use super::top::TopRow;
+use super::top::{TopRow, rest_of};
 
 /// Nodes that were taken out of a tree, by function, and which are next.
 #[derive(Debug)]
@@ -117,5 +119,45 @@ impl TreeThinning {
             }
         }
         function
+    }
+}
+
+impl CallTree {
+    /// Takes the narrowest nodes out, with all below them, until there are half of `most`, where there are more than `most`.
+    /// Roots stay, and so does a tree of values that do not add up, or of which it is known how long calls took.
+    pub(super) fn thin(&mut self, most: usize) {
+        let is_kept_whole = self.measure.merge != Merge::Sum || !self.durations.is_empty();
+        if is_kept_whole || self.nodes.len() <= most {
+            return;
+        }
+        let inner = self.nodes.iter().filter(|node| node.parent.is_some());
+        let mut totals: Vec<u64> = inner.map(|node| node.total.unsigned_abs()).collect();
+        let Some(at) = totals.len().checked_sub(most / 2 + 1) else {
+            return;
+        };
+        let border = *totals.select_nth_unstable(at).1;
+        drop(totals);
+        let mut is_shown = Vec::with_capacity(self.nodes.len());
+        // How many are shown of those before each node, and of all.
+        let mut numbers = Vec::with_capacity(self.nodes.len() + 1);
+        let mut n_shown = 0;
+        for node in &self.nodes {
+            let is_below = |parent: u32| is_shown.get(parent as usize) == Some(&true);
+            let is_wide = |parent| is_below(parent) && node.total.unsigned_abs() > border;
+            let shown = node.parent.is_none_or(is_wide);
+            is_shown.push(shown);
+            numbers.push(row_number(n_shown));
+            n_shown += usize::from(shown);
+        }
+        numbers.push(row_number(n_shown));
+        self.rest = rest_of(self, &is_shown);
+        let number = |of: u32| numbers.get(of as usize).copied().unwrap_or(0);
+        let mut shown = is_shown.into_iter();
+        self.nodes.retain_mut(|node| {
+            node.parent = node.parent.map(number);
+            node.end = number(node.end);
+            shown.next() == Some(true)
+        });
+        self.nodes.shrink_to_fit();
     }
 }

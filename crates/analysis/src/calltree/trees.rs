@@ -57,22 +57,43 @@ pub struct Trees {
 impl Trees {
     /// Adds the trees of another input.
     pub fn merge(&mut self, other: Self) {
-        for (own, other) in [
-            (&mut self.spans, other.spans),
-            (&mut self.lanes, other.lanes),
-        ] {
-            match (&mut *own, other) {
-                (Some(own), Some(other)) => own.merge(&other),
-                (_, other) => *own = own.take().or(other),
+        self.merge_all([other].into_iter());
+    }
+
+    /// Adds the trees of other inputs.
+    pub(super) fn merge_all(&mut self, others: impl Iterator<Item = Self>) {
+        let mut single: [Vec<CallTree>; 2] = Default::default();
+        let mut listed: [Vec<Vec<CallTree>>; 3] = Default::default();
+        for one in std::iter::once(std::mem::take(self)).chain(others) {
+            for (all, tree) in single.iter_mut().zip([one.spans, one.lanes]) {
+                all.extend(tree);
+            }
+            let trees = [one.samples, one.beside, one.lines];
+            for (all, trees) in listed.iter_mut().zip(trees) {
+                trees.into_iter().for_each(|tree| sort_in(all, tree));
             }
         }
-        for (own, other) in [
-            (&mut self.samples, other.samples),
-            (&mut self.beside, other.beside),
-            (&mut self.lines, other.lines),
-        ] {
-            other.into_iter().for_each(|tree| merge_tree(own, tree));
-        }
+        [self.spans, self.lanes] = single.map(sum);
+        let sums = |all: Vec<Vec<CallTree>>| all.into_iter().filter_map(sum).collect();
+        [self.samples, self.beside, self.lines] = listed.map(sums);
+    }
+
+    /// Iterates over all trees.
+    pub(super) fn each(&self) -> impl Iterator<Item = &CallTree> {
+        let listed = [&self.samples, &self.beside, &self.lines];
+        self.spans
+            .iter()
+            .chain(&self.lanes)
+            .chain(listed.into_iter().flatten())
+    }
+
+    /// Iterates over all trees.
+    pub(super) fn each_mut(&mut self) -> impl Iterator<Item = &mut CallTree> {
+        let listed = [&mut self.samples, &mut self.beside, &mut self.lines];
+        self.spans
+            .iter_mut()
+            .chain(&mut self.lanes)
+            .chain(listed.into_iter().flatten())
     }
 
     /// Iterates over the trees in the order of [`super::Measure::rank`].
@@ -129,4 +150,24 @@ pub(super) fn merge_tree(all: &mut Vec<CallTree>, tree: CallTree) {
         Some(known) => known.merge(&tree),
         None => all.push(tree),
     }
+}
+
+/// Puts a tree to those of its measure.
+fn sort_in(all: &mut Vec<Vec<CallTree>>, tree: CallTree) {
+    let is_of = |known: &&mut Vec<CallTree>| {
+        let first = known.first();
+        first.is_some_and(|first| first.measure == tree.measure)
+    };
+    match all.iter_mut().find(is_of) {
+        Some(known) => known.push(tree),
+        None => all.push(vec![tree]),
+    }
+}
+
+/// Adds up the trees of one measure.
+fn sum(trees: Vec<CallTree>) -> Option<CallTree> {
+    let mut trees = trees.into_iter();
+    let mut sum = trees.next()?;
+    sum.merge_all(trees.as_slice());
+    Some(sum)
 }
