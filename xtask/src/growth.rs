@@ -80,7 +80,21 @@ const CASES: &[Case] = &[
         of: "threads of a Chrome trace",
         n: 20_000,
         command: &["top"],
-        make: chrome_threads,
+        make: |folder, n| chrome(folder, n, |nth| (1, nth)),
+    },
+    Case {
+        name: "timeline-processes",
+        of: "processes of a Chrome trace in `timeline`",
+        n: 20_000,
+        command: &["timeline", "-o", "page.html", "--force"],
+        make: |folder, n| chrome(folder, n, |nth| (nth, 1)),
+    },
+    Case {
+        name: "dump-processes",
+        of: "processes of a Chrome trace, written as a dump of CDT",
+        n: 1_000,
+        command: &["convert", "--to", "cdt-dump", "--force", "-o", "dumps"],
+        make: |folder, n| chrome(folder, n, |nth| (nth, 1)),
     },
     Case {
         name: "timeline-profiles",
@@ -272,8 +286,12 @@ fn crc(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, byte)
 }
 
-/// Two calls on each thread, one in the other, in the order of time: those of all threads are open together.
-fn chrome_threads(folder: &Path, n: usize) -> Result<Vec<PathBuf>, String> {
+/// Two calls on each of `n` threads or processes, one in the other, in the order of time: those of all are open together.
+fn chrome(
+    folder: &Path,
+    n: usize,
+    place: fn(usize) -> (usize, usize),
+) -> Result<Vec<PathBuf>, String> {
     let mut text = String::from("[");
     for (phase, name, start) in [
         ("B", "outer", 0),
@@ -281,17 +299,18 @@ fn chrome_threads(folder: &Path, n: usize) -> Result<Vec<PathBuf>, String> {
         ("E", "inner", 2 * n),
         ("E", "outer", 3 * n),
     ] {
-        for thread in 0..n {
+        for nth in 0..n {
             let comma = if text.len() > 1 { ",\n" } else { "" };
+            let (process, thread) = place(nth);
             let _ = write!(
                 text,
-                "{comma}{{\"ph\":\"{phase}\",\"name\":\"{name}\",\"pid\":1,\"tid\":{thread},\"ts\":{}}}",
-                start + thread
+                "{comma}{{\"ph\":\"{phase}\",\"name\":\"{name}\",\"pid\":{process},\"tid\":{thread},\"ts\":{}}}",
+                start + nth
             );
         }
     }
     text.push(']');
-    let input = folder.join("threads.json");
+    let input = folder.join("calls.json");
     write(&input, text.as_bytes())?;
     Ok(vec![input])
 }
