@@ -1,4 +1,5 @@
-//! Tracks beside the busiest ones: one line for those of a process, which says how much they did and when.
+//! Tracks beside the busiest ones: one line for those of a process, which says how much they did and when, and one for those of
+//! processes beyond the first so many.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,6 +17,12 @@ const STRETCHES: usize = 4_096;
 
 /// The shortest stretch: 2 to so many nanoseconds.
 const SHORTEST: u32 = 10;
+
+/// Processes that have such a line, at most: each may take 200 KB.
+const MOST_PROCESSES: usize = 250;
+
+/// The line of all other processes stands among theirs under this name.
+const OTHER_PROCESSES: &str = "other processes";
 
 /// What ran in one stretch of time on the tracks of a line.
 #[derive(Clone, Copy, Debug)]
@@ -349,7 +356,10 @@ impl Others {
 
     fn add(&mut self, tables: &Recording, track: u32) {
         let of = id(track);
-        let name = of.map_or_else(String::new, |id| process(tables, id));
+        let mut name = of.map_or_else(String::new, |id| process(tables, id));
+        if self.lines.len() >= MOST_PROCESSES && !self.numbers.contains_key(&name) {
+            OTHER_PROCESSES.clone_into(&mut name);
+        }
         let known = self.numbers.get(&name).copied();
         let line = known.unwrap_or_else(|| {
             self.numbers.insert(name.clone(), self.lines.len());

@@ -95,6 +95,42 @@ fn the_least_busy_tracks_are_one_line_of_their_process() {
 }
 
 #[test]
+fn the_tracks_of_many_processes_are_one_line() {
+    let mut made = Made {
+        collector: Collector::default().with_tracks(10),
+        ..Made::default()
+    };
+    for process in 0..400_i64 {
+        let resource = made.tables.resource(traceloom_model::Resource {
+            pid: Some(process.unsigned_abs() + 1),
+            ..traceloom_model::Resource::default()
+        });
+        let name = made.tables.string("main");
+        let track = made.tables.track(traceloom_model::Track {
+            resource: Some(resource),
+            ..traceloom_model::Track::thread(name)
+        });
+        made.span(
+            track,
+            (process * 100, process * 100 + 99 - process / 5),
+            None,
+        );
+    }
+    let timeline = made.timeline();
+    let lines = timeline.tracks.iter().filter(|track| track.stands_for > 0);
+    let (others, processes): (Vec<_>, Vec<_>) =
+        lines.partition(|line| line.process == "other processes");
+    assert_eq!((timeline.tracks.len(), processes.len()), (261, 250));
+    assert!(processes.iter().all(|line| line.stands_for == 1));
+    assert_eq!(others.len(), 1);
+    assert_eq!(others[0].name, "140 other threads");
+    // The least busy ones.
+    let busy: u64 = (260..400).map(|process| 99 - process / 5).sum();
+    assert_eq!(others[0].totals.busy, busy);
+    assert_eq!(timeline.sources[0].other_tracks, 390);
+}
+
+#[test]
 fn few_tracks_and_points_are_all_on_the_page() {
     let whole = threads(Collector::default());
     let bounded = threads(Collector::default().with_tracks(60));
