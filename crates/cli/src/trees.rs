@@ -236,9 +236,11 @@ fn summed(
         }
     };
     let mut sums = MergeStack::default();
-    let (events, left) = each(flags, inputs, (view, None), |builder| {
-        see(&builder);
-        sums.push(builder.finish_functions(), merge);
+    let (events, left) = each(flags, inputs, (view, None), |halves| {
+        for half in halves {
+            see(&half);
+            sums.push(half.finish_functions(), merge);
+        }
     })?;
     let [mut all, mut beside] = sums.finish(merge).unwrap_or_default();
     for table in all.iter_mut().chain(&mut beside) {
@@ -291,8 +293,10 @@ fn selected_with(
         true => TreesSum::thinned(MOST_ADDED_UP),
         false => TreesSum::new(),
     };
-    let (events, left) = each(flags, inputs, (view, lower), |builder| {
-        sum.push(finish(builder));
+    let (events, left) = each(flags, inputs, (view, lower), |halves| {
+        let [mut trees, others] = halves.map(&mut finish);
+        trees.merge(others);
+        sum.push(trees);
     })?;
     let mut all = sum.finish();
     all.choose_tracks(left);
@@ -349,12 +353,12 @@ fn named(events: &Events, measure: &mut Measure) {
     }
 }
 
-/// Shows what each recording of all inputs was built into to `take`; says what its values are called.
+/// Shows what each recording of all inputs was built into to `take`, as two halves; says what its values are called.
 fn each(
     flags: &TreeFlags,
     inputs: &mut Inputs<'_>,
     (view, mut lower): (TreeView, Option<LowerBeside<'_>>),
-    mut take: impl FnMut(TreeBuilder),
+    mut take: impl FnMut([TreeBuilder; 2]),
 ) -> anyhow::Result<(Events, AsyncCalls)> {
     let mut left = AsyncCalls::default();
     let mut events = Events::new();
@@ -453,8 +457,7 @@ fn each(
                 taken += chosen.0;
                 refused += chosen.1;
             }
-            take(first);
-            take(second);
+            take([first, second]);
             Ok(notes)
         })?;
         inputs.doubt(&input.input, &notes);

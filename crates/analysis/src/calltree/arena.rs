@@ -74,7 +74,7 @@ pub(crate) struct Arena {
 }
 
 /// Nodes of a large tree: its table is then moved once, to where it finds room for all. What of that room is not used
-/// takes no memory, and each move clears as many pages as the table has.
+/// is only reserved, and each move clears as many pages as the table has.
 const LARGE: usize = 1 << 14;
 
 /// Nodes that may come before a tree is found to have too many.
@@ -100,7 +100,7 @@ impl Arena {
         Self::of_at_most(0)
     }
 
-    /// Returns a tree that is thinned when it has more than `most` nodes, or never where that is 0.
+    /// Returns a tree of which it is known that it has `most` nodes at most, or about as many; 0 where nobody knows.
     pub fn of_at_most(most: usize) -> Self {
         Self {
             nodes: vec![ArenaNode::new(NONE, NONE, NONE)],

@@ -300,8 +300,22 @@ impl CallTree {
             _ => samples::settle(&mut arena, &self.measure),
         };
         let measure = self.measure.clone();
-        *self = flatten::flatten(arena, measure, symbols.into_rows(), total, |symbol| symbol);
-        self.rest = top::joined(rest);
+        let sum = flatten::flatten(arena, measure, symbols.into_rows(), total, |symbol| symbol);
+        *self = sum.with_rest(rest);
+    }
+
+    /// Has what functions came to in nodes that are not there.
+    fn with_rest(self, rest: Vec<TopRow>) -> Self {
+        let rest = top::joined(rest);
+        let (total, base, n_symbols) = (self.total, self.base, self.symbols.len());
+        let of_nodes = self.nodes.iter().map(|node| (node.symbol, node.own));
+        let own = of_nodes.chain(rest.iter().map(|row| (row.symbol, row.own)));
+        let whole = whole(total, base, n_symbols, own);
+        Self {
+            whole,
+            rest,
+            ..self
+        }
     }
 }
 

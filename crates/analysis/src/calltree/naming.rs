@@ -4,7 +4,7 @@ use traceloom_model::Recording;
 
 use super::arena::Arena;
 use super::ground::Grounds;
-use super::top::{TopRow, joined};
+use super::top::TopRow;
 use super::{CallTree, flatten};
 use crate::measure::Measure;
 use crate::symbol::{self, KeyMap, SymbolId, SymbolInterner};
@@ -43,14 +43,13 @@ impl TreeNaming<'_> {
             });
         }
         let total = total.unwrap_or_else(|| arena.roots_total());
-        let mut tree = flatten::flatten(arena, measure, symbols.into_rows(), total, |key| {
+        let tree = flatten::flatten(arena, measure, symbols.into_rows(), total, |key| {
             ids.get(key)
         });
         let rest = rest.iter().map(|&(key, row)| TopRow {
             symbol: SymbolId(ids.get(key)),
             ..row
         });
-        tree.rest = joined(rest.collect());
-        tree
+        tree.with_rest(rest.collect())
     }
 }

@@ -337,6 +337,9 @@ proptest! {
             }
             sum.finish().spans.unwrap()
         });
+        let mut alone = TreesSum::thinned(8);
+        alone.push(Trees { spans: Some(whole.clone()), ..Trees::default() });
+        prop_assert_eq!(alone.finish().spans, Some(whole.clone()));
         prop_assert_eq!(paths(&sum), paths(&one_by_one));
         prop_assert_eq!(&sum.symbols, &one_by_one.symbols);
         prop_assert_eq!(rows(&thinned_sum), rows(&one_by_one));
@@ -855,7 +858,7 @@ proptest! {
     /// Functions 0 and 3 have one name; frames of a function differ in their line.
     #[test]
     fn a_table_without_a_tree_is_the_same_table(
-        samples in prop::collection::vec((prop::collection::vec((0_usize..4, 0_u32..2), 0..6), 0_i64..9), 0..40)
+        samples in prop::collection::vec((prop::collection::vec((0_usize..4, 0_u32..2), 0..6), -4_i64..9), 0..40)
     ) {
         let mut tables = Tables::new();
         let mut functions = names(&mut tables, 3);
@@ -906,13 +909,13 @@ proptest! {
             prop_assert_eq!(self::paths(whole), self::paths(same));
             prop_assert!(same.rest.is_empty());
             prop_assert_eq!(rows(whole), rows(thinned));
-            prop_assert_eq!(whole.total, thinned.total);
+            prop_assert_eq!((whole.total, whole.whole), (thinned.total, thinned.whole));
             prop_assert!(thinned.nodes.len() <= whole.nodes.len());
             let mut twice = thinned.clone();
             twice.merge(thinned);
             let doubled = rows(whole).into_iter().map(|(name, own, total, count)| (name, 2 * own, 2 * total, 2 * count));
             prop_assert_eq!(rows(&twice), doubled.collect::<Vec<_>>());
-            prop_assert_eq!(twice.total, 2 * whole.total);
+            prop_assert_eq!((twice.total, twice.whole), (2 * whole.total, 2 * whole.whole));
             prop_assert_eq!(twice.total, twice.roots().map(|root| twice.nodes[root as usize].total).sum::<i64>());
         }
         prop_assert_eq!(whole.len(), thinned.len());

@@ -123,8 +123,9 @@ impl TreeThinning {
 }
 
 impl CallTree {
-    /// Takes the narrowest nodes out, with all below them, until there are half of `most`, where there are more than `most`.
-    /// Roots stay, and so does a tree of values that do not add up, or of which it is known how long calls took.
+    /// Takes the narrowest nodes out, with all below them, where there are more than `most`. Roots are left, and at most half of
+    /// `most` beside them: of equally wide ones all stay or none. A tree of values that do not add up is left as it is, and
+    /// so is one of which it is known how long calls took.
     pub(super) fn thin(&mut self, most: usize) {
         let is_kept_whole = self.measure.merge != Merge::Sum || !self.durations.is_empty();
         if is_kept_whole || self.nodes.len() <= most {

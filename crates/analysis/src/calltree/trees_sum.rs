@@ -2,8 +2,14 @@
 
 use super::{CallTree, Trees};
 
-/// Nodes and functions that wait at least, so that those of small recordings are added up by the dozen.
-const LEAST_WAITING: usize = if cfg!(test) { 16 } else { 1 << 16 };
+/// What waits at least, counted as nodes, so that small recordings are added up by the dozen.
+const LEAST_WAITING: usize = if cfg!(test) { 256 } else { 1 << 16 };
+
+/// As many nodes take the memory of a recording that has none.
+const RECORDING: usize = 64;
+
+/// As many nodes take the memory of how long the calls of one took.
+const DURATIONS: usize = 8;
 
 /// Adds up the trees of recordings.
 ///
@@ -16,6 +22,8 @@ pub struct TreesSum {
     sum: Trees,
     waiting: Vec<Trees>,
     n_waiting: usize,
+    /// Recordings that had anything.
+    n_recordings: usize,
 }
 
 impl TreesSum {
@@ -25,8 +33,8 @@ impl TreesSum {
         Self::default()
     }
 
-    /// A sum that takes the narrowest nodes out of a tree with more than `most`, until there are half as many
-    /// ([`CallTree::rest`]).
+    /// A sum that takes the narrowest nodes out of trees with more than `most` ([`CallTree::rest`]), where it is one of several
+    /// recordings.
     #[must_use]
     pub fn thinned(most: usize) -> Self {
         Self {
@@ -37,9 +45,11 @@ impl TreesSum {
 
     /// Adds the trees of the next recording.
     pub fn push(&mut self, trees: Trees) {
-        self.n_waiting += size(&trees);
+        let size = size(&trees);
+        self.n_recordings += usize::from(size > 0);
+        self.n_waiting += size + RECORDING;
         self.waiting.push(trees);
-        if self.n_waiting >= size(&self.sum).max(LEAST_WAITING) {
+        if self.n_waiting >= self::size(&self.sum).max(LEAST_WAITING) {
             self.add_up();
         }
     }
@@ -54,13 +64,17 @@ impl TreesSum {
     fn add_up(&mut self) {
         self.n_waiting = 0;
         self.sum.merge_all(self.waiting.drain(..));
-        if self.most > 0 {
+        if self.most > 0 && self.n_recordings > 1 {
             self.sum.each_mut().for_each(|tree| tree.thin(self.most));
         }
     }
 }
 
+/// How much there is, counted as nodes.
 fn size(trees: &Trees) -> usize {
-    let of = |tree: &CallTree| tree.nodes.len() + tree.symbols.len();
+    let of = |tree: &CallTree| {
+        let rows = tree.nodes.len() + tree.symbols.len() + tree.rest.len();
+        rows + DURATIONS * tree.durations.len()
+    };
     trees.each().map(of).sum()
 }
