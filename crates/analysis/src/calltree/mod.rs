@@ -16,6 +16,7 @@ mod path_tree;
 mod samples;
 mod select;
 mod spans;
+mod stack_rows;
 mod step_sums;
 mod steps;
 mod thin;

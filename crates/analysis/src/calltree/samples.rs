@@ -13,6 +13,7 @@ use super::arena::{Arena, NONE, ROOT};
 use super::functions::FunctionSums;
 use super::ground::Grounds;
 use super::path_tree::{GrownPaths, PathTree};
+use super::stack_rows::StackRows;
 use super::top::Functions;
 use crate::measure::{Measure, MeasureUnit, Tracks, TreeSource};
 use crate::symbol::{NO_STACK, key_of_frame, key_of_line};
@@ -28,8 +29,7 @@ const BASE_LABEL: &str = "pprof::base";
 struct StackColumn {
     value_type: ValueType,
     at: usize,
-    /// Row of a stack, by the stack's number; the last row stands for no stack.
-    rows: Vec<u32>,
+    rows: StackRows,
     values: Vec<(Option<StackId>, i64, u64)>,
     without_stack: Option<u32>,
     /// What samples of a base came to, without signs.
@@ -256,7 +256,7 @@ impl SampleColumns {
             Some(StackColumn {
                 value_type: *tables.value_type(*profile.value_types.get(at)?)?,
                 at,
-                rows: Vec::new(),
+                rows: StackRows::default(),
                 values: Vec::new(),
                 without_stack: None,
                 base: 0,
@@ -290,36 +290,66 @@ impl SampleColumns {
             self.take(tables, batch, grounds.as_deref_mut());
         }
         self.early.clear();
+        let is_grouped = grounds.is_some();
         let [mut shown, mut beside, mut by_line] = [Vec::new(), Vec::new(), Vec::new()];
         for profile in std::mem::take(&mut self.order) {
             let columns = self.columns.remove(&profile).into_iter().flatten();
             for (at, column) in columns.enumerate() {
                 let trees = if at == 0 { &mut shown } else { &mut beside };
-                column.join(tables, trees, key_of_frame);
+                column.join((tables, key_of_frame), trees, is_grouped);
                 if at == 0 && lines {
-                    column.join(tables, &mut by_line, key_of_line);
+                    column.join((tables, key_of_line), &mut by_line, is_grouped);
                 }
             }
         }
-        for (measure, arena, total) in shown.iter_mut().chain(&mut beside).chain(&mut by_line) {
-            *total = settle(arena, measure);
+        [shown, beside, by_line].map(|trees| trees.into_iter().map(GrownTree::settle).collect())
+    }
+}
+
+/// The growing tree of a measure.
+struct GrownTree<'t> {
+    measure: Measure,
+    arena: Arena,
+    stacks: GroundStacks<'t>,
+}
+
+impl<'t> GrownTree<'t> {
+    fn new(measure: Measure, (tables, key): (&'t Recording, FrameKey), is_grouped: bool) -> Self {
+        // Where values add up it does not matter that two stacks may be the same functions at other lines: they are joined
+        // when names are known.
+        let adds_up = (measure.merge, measure.scope) == (Merge::Sum, Scope::Own);
+        let child = if adds_up { Arena::append } else { Arena::child };
+        let stacks = GroundStacks::new(tables, child, is_grouped);
+        Self {
+            measure,
+            arena: Arena::new(),
+            stacks: GroundStacks { key, ..stacks },
         }
-        [shown, beside, by_line]
+    }
+
+    fn settle(mut self) -> (Measure, Arena, i64) {
+        let total = settle(&mut self.arena, &self.measure);
+        (self.measure, self.arena, total)
     }
 }
 
 impl StackColumn {
     /// Grows the tree of this measure.
-    fn join(&self, tables: &Recording, trees: &mut Vec<(Measure, Arena, i64)>, key: FrameKey) {
-        let measure = measure(tables, &self.value_type);
-        let known = trees.iter().position(|(known, ..)| *known == measure);
+    fn join<'t>(
+        &self,
+        of: (&'t Recording, FrameKey),
+        trees: &mut Vec<GrownTree<'t>>,
+        is_grouped: bool,
+    ) {
+        let measure = measure(of.0, &self.value_type);
+        let known = trees.iter().position(|known| known.measure == measure);
         let at = known.unwrap_or_else(|| {
-            trees.push((measure, Arena::new(), 0));
+            trees.push(GrownTree::new(measure, of, is_grouped));
             trees.len() - 1
         });
-        if let Some((measure, arena, _)) = trees.get_mut(at) {
-            arena.base = arena.base.saturating_add(self.base);
-            self.grow((tables, key), arena, measure);
+        if let Some(tree) = trees.get_mut(at) {
+            tree.arena.base = tree.arena.base.saturating_add(self.base);
+            self.grow(tree);
         }
     }
 
@@ -370,31 +400,24 @@ impl StackColumn {
     fn slot(&mut self, stack: Option<StackId>) -> u32 {
         let next = u32::try_from(self.values.len()).unwrap_or(NONE);
         let slot = match stack {
-            None => self.without_stack.get_or_insert(next),
-            Some(stack) => {
-                if self.rows.len() <= stack.index() {
-                    self.rows.resize(stack.index() + 1, NONE);
-                }
-                #[expect(clippy::indexing_slicing, reason = "resized above")]
-                &mut self.rows[stack.index()]
-            }
+            None => *self.without_stack.get_or_insert(next),
+            Some(stack) => self.rows.row(stack, next),
         };
-        if *slot == NONE || *slot == next {
-            *slot = next;
+        if slot == next {
             self.values.push((stack, 0, 0));
         }
-        *slot
+        slot
     }
 
     /// Hangs the stacks into the tree.
     ///
-    /// Stacks are a tree already, each of its nodes met once here. Where values add up it does not matter
-    /// that two of them may be the same functions at other lines: they are joined when names are known.
-    fn grow(&self, (tables, key): (&Recording, FrameKey), arena: &mut Arena, measure: &Measure) {
-        let adds_up = (measure.merge, measure.scope) == (Merge::Sum, Scope::Own);
-        let child = if adds_up { Arena::append } else { Arena::child };
-        let mut stacks = GroundStacks::new(tables, child, !self.groups.is_empty());
-        stacks.key = key;
+    /// Stacks are a tree already, each of its nodes met once for each ground.
+    fn grow(&self, tree: &mut GrownTree<'_>) {
+        let GrownTree {
+            measure,
+            arena,
+            stacks,
+        } = tree;
         if self.groups.is_empty() {
             stacks.hang(arena, ROOT, self.values.iter(), measure.merge);
             return;
