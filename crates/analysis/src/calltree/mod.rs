@@ -305,6 +305,13 @@ impl CallTree {
         *self = sum.with_rest(rest);
     }
 
+    /// Returns how many calls or samples there are, in nodes and in none.
+    pub(crate) fn n_counted(&self) -> u64 {
+        let counts = self.nodes.iter().map(|node| node.count);
+        let rest = self.rest.iter().map(|row| row.count);
+        counts.chain(rest).fold(0, u64::saturating_add)
+    }
+
     /// Has what functions came to in nodes that are not there.
     fn with_rest(self, rest: Vec<TopRow>) -> Self {
         let rest = top::joined(rest);

@@ -76,7 +76,7 @@ fn about(tree: &CallTree, picture: &Picture<'_>) -> String {
             counted = counted(tree),
         );
     }
-    let count: u64 = tree.nodes.iter().map(|node| node.count).sum();
+    let count = tree.n_counted();
     format!(
         "{} {} · {} {} · {functions} functions{}",
         tree.measure.title(),

@@ -339,8 +339,7 @@ fn head(out: &mut String, tree: &CallTree, picture: &Picture<'_>, height: u32, c
     out.push_str("</style>\n<script><![CDATA[");
     out.push_str(SCRIPT);
     out.push_str("]]></script>\n<rect id=\"paper\" width=\"100%\" height=\"100%\"/>\n");
-    let counts = tree.nodes.iter().map(|node| node.count);
-    let count: u64 = counts.chain(tree.rest.iter().map(|row| row.count)).sum();
+    let count = tree.n_counted();
     let counted = match tree.measure.source {
         TreeSource::Spans => "calls",
         TreeSource::Samples => "samples",

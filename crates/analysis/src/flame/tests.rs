@@ -183,7 +183,9 @@ fn a_picture_of_a_thinned_tree_counts_what_is_in_no_frame() {
     };
     tree.rest.push(row);
     let svg = svg(&tree, &Picture::default());
-    assert!(svg.contains(&format!(" · {} calls", counted + 5)), "{svg}");
+    let all = format!(" · {} calls", counted + 5);
+    assert!(svg.contains(&all), "{svg}");
+    assert!(html(&[tree], &Picture::default()).contains(&all));
     let entry = svg.lines().find(|line| line.contains(">in no frame "));
     assert!(entry.unwrap().contains("<tspan>2 ms"), "{entry:?}");
 }

@@ -209,7 +209,7 @@ impl Timeline {
         let said = [
             (tracks > 0).then(|| {
                 format!(
-                    "{} of the least busy tracks have no line of their own: one line for those of each process says how much they did",
+                    "{} of the least busy tracks have no line of their own: one line for those of each process, or of many, says how much they did",
                     grouped(tracks)
                 )
             }),
