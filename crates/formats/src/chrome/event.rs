@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use traceloom_model::Limits;
 
+use super::runs::{EventLayout, MEMBERS};
 use crate::text::json::{Document, Kind, Token, TokenPlace, Value, short_key};
 
 /// A member that is looked at.
@@ -89,6 +90,11 @@ impl EventKey {
     /// The number of them.
     const COUNT: usize = Self::StackFrame as usize + 1;
 
+    #[cfg(test)]
+    pub(super) fn all() -> [Self; Self::COUNT] {
+        KEYS.map(|(_, key)| key)
+    }
+
     /// Returns the member that has this key, packed by [`short_key`].
     #[inline]
     fn of(key: u64) -> Option<Self> {
@@ -100,12 +106,15 @@ impl EventKey {
 /// Where the members of an event are in its text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct EventPlaces {
-    /// Where each begins and ends.
+    /// Where each that is looked at begins and ends.
     places: [(u32, u32); EventKey::COUNT],
-    /// A bit for each member that is there.
-    found: u32,
-    /// A bit for each of them that has escapes in it.
-    escaped: u32,
+    layout: EventLayout,
+    /// The lengths of the values of the layout.
+    lengths: [u16; MEMBERS],
+    /// Where the last value ends.
+    end: u32,
+    /// It has more members than a layout, or a value or what is before it is larger than the numbers of one.
+    is_large: bool,
 }
 
 impl EventPlaces {
@@ -126,72 +135,113 @@ impl EventPlaces {
     }
 
     pub(super) fn clear(&mut self) {
-        (self.found, self.escaped) = (0, 0);
+        self.layout = EventLayout::default();
+        (self.end, self.is_large) = (0, false);
     }
 
     /// Takes the place of a member; of several with one key the last counts.
     #[inline]
     pub(super) fn put(&mut self, key: u64, place: TokenPlace) {
-        if let Some(key) = EventKey::of(key)
+        let key = EventKey::of(key);
+        self.put_in_layout(key.map_or(EventKey::COUNT, |key| key as usize), place);
+        if let Some(key) = key
             && let Some(slot) = self.places.get_mut(key as usize)
         {
             *slot = (place.start, place.end);
+            let EventLayout { found, escaped, .. } = &mut self.layout;
             let bit = 1 << key as u32;
-            self.found |= bit;
-            self.escaped = self.escaped & !bit | u32::from(place.is_escaped) << key as u32;
+            *found |= bit;
+            *escaped = *escaped & !bit | u32::from(place.is_escaped) << key as u32;
+        }
+    }
+
+    #[inline]
+    fn put_in_layout(&mut self, number: usize, place: TokenPlace) {
+        let layout = &mut self.layout;
+        let nth = usize::from(layout.n_members);
+        let gap = u8::try_from(place.start - self.end);
+        let length = u16::try_from(place.end - place.start);
+        self.end = place.end;
+        if let (Some(to_member), Some(to_length), Ok(gap), Ok(length)) = (
+            layout.members.get_mut(nth),
+            self.lengths.get_mut(nth),
+            gap,
+            length,
+        ) {
+            *to_member = [number.to_le_bytes()[0], gap];
+            *to_length = length;
+            layout.n_members += 1;
+            layout.is_wide |= length > u16::from(u8::MAX);
+        } else {
+            self.is_large = true;
         }
     }
 
     #[inline]
     fn has(&self, key: EventKey) -> bool {
-        self.found & 1 << key as u32 != 0
+        self.layout.found & 1 << key as u32 != 0
     }
 
-    /// Returns them in the fewest bytes; none of an event that is large or has many members, as few have.
+    /// Says how long the event is, of which all members were put.
     #[inline]
-    pub(super) fn packed(&self) -> Option<PackedPlaces> {
-        let mut packed = PackedPlaces {
-            places: [(0, 0); PACKED],
-            found: self.found,
-            escaped: self.escaped,
+    pub(super) fn finish(&mut self, length: usize) {
+        match u8::try_from(length - self.end as usize) {
+            Ok(rest) => self.layout.rest = rest,
+            Err(_) => self.is_large = true,
+        }
+    }
+
+    /// Returns the layout of the event and the lengths of its values; none where it has too many members, or large ones.
+    #[inline]
+    pub(super) fn layout(&self) -> Option<(&EventLayout, &[u16])> {
+        let lengths = self.lengths.get(..usize::from(self.layout.n_members))?;
+        (!self.is_large).then_some((&self.layout, lengths))
+    }
+
+    /// Takes the place of the `nth` member of a layout that is known in the end, by its number; none where it is too large.
+    #[inline(always)]
+    pub(super) fn put_nth(&mut self, nth: usize, number: u8, place: TokenPlace) -> Option<u16> {
+        let length = u16::try_from(place.end - place.start).ok()?;
+        *self.lengths.get_mut(nth)? = length;
+        if let Some(slot) = self.places.get_mut(usize::from(number)) {
+            *slot = (place.start, place.end);
+        }
+        Some(length)
+    }
+
+    /// Says that what was put is a layout's.
+    #[inline]
+    pub(super) fn finish_as(&mut self, layout: &EventLayout, is_wide: bool, escaped: u32) {
+        self.layout = EventLayout {
+            is_wide,
+            escaped,
+            ..*layout
         };
-        let mut slots = packed.places.iter_mut();
-        let mut left = self.found;
-        while left != 0 {
-            let (start, end) = *self.places.get(left.trailing_zeros() as usize)?;
-            *slots.next()? = (u16::try_from(start).ok()?, u16::try_from(end).ok()?);
-            left &= left - 1;
-        }
-        Some(packed)
+        self.is_large = false;
     }
 
-    /// Takes the places that were packed.
+    /// Takes the places of the members of an event by its layout and the lengths of its values; returns its own length.
     #[inline]
-    pub(super) fn unpack(&mut self, packed: &PackedPlaces) {
-        (self.found, self.escaped) = (packed.found, packed.escaped);
-        let mut left = packed.found;
-        for &(start, end) in &packed.places {
-            if left == 0 {
+    pub(super) fn take_layout(
+        &mut self,
+        layout: &EventLayout,
+        lengths: impl Iterator<Item = u16>,
+    ) -> u32 {
+        (self.layout.found, self.layout.escaped) = (layout.found, layout.escaped);
+        let mut end = 0;
+        // Two iterators side by side are not taken apart by the compiler here.
+        for (nth, length) in lengths.enumerate() {
+            let Some(&[member, gap]) = layout.members.get(nth) else {
                 break;
+            };
+            let start = end + u32::from(gap);
+            end = start + u32::from(length);
+            if let Some(slot) = self.places.get_mut(usize::from(member)) {
+                *slot = (start, end);
             }
-            if let Some(slot) = self.places.get_mut(left.trailing_zeros() as usize) {
-                *slot = (u32::from(start), u32::from(end));
-            }
-            left &= left - 1;
         }
+        end + u32::from(layout.rest)
     }
-}
-
-/// Members that packed places hold.
-const PACKED: usize = 8;
-
-/// Places of members as one thread tells another: every cache line that goes from one to the other is waited for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PackedPlaces {
-    /// In the order of their keys.
-    places: [(u16, u16); PACKED],
-    found: u32,
-    escaped: u32,
 }
 
 /// An event; what is not there is none.
@@ -217,7 +267,7 @@ impl<'d> TraceEvent<'d> {
         let place = TokenPlace {
             start,
             end,
-            is_escaped: self.places.escaped & 1 << key as u32 != 0,
+            is_escaped: self.places.layout.escaped & 1 << key as u32 != 0,
         };
         self.has(key).then(|| place.of(self.text))
     }

@@ -64,6 +64,7 @@ fn rows(
     let wanted = Wanted::of(sink.asks());
     let least = wanted.least_rows();
     let (flows, late) = survey.take_flows();
+    let (pull, mut known) = EventsAhead::with_kept(pass, std::mem::take(&mut survey.events));
     let survey = &survey;
     let mut lowering = Lowering {
         survey,
@@ -86,8 +87,7 @@ fn rows(
         sampled: None,
         v8: V8Profiles::default(),
     };
-    let (pull, known) = EventsAhead::of(pass);
-    let whole = each(pull, &options.limits, known, |part| match part {
+    let whole = each(pull, &options.limits, &mut known, |part| match part {
         TracePart::Event { event, offset, .. } => {
             lowering.event(event, offset);
             lowering.flush(sink, least)

@@ -3,10 +3,13 @@
 //! What is in a text does not depend on what came before it: the walk takes an event where it comes to one at that offset, and
 //! looks through it by itself elsewhere. So the scout may begin anywhere.
 
-use traceloom_model::bounds::{length_u32, row_number};
+use std::collections::VecDeque;
+
+use traceloom_model::bounds::row_number;
 use traceloom_model::{Asks, Flow, Limits};
 
-use super::event::{EventPlaces, PackedPlaces, TraceEvent};
+use super::event::{EventPlaces, TraceEvent};
+use super::runs::{EventRun, EventRunReader, EventRunWriter};
 use super::split::TraceSplitter;
 use super::walk::TracePart;
 use crate::codec::two_pass::Pass;
@@ -20,20 +23,49 @@ const LEAST_SIZE: u64 = 2 << 20;
 const TOLD: usize = 4096;
 
 /// Of so many windows the survey looks through one by itself: it has little else to do, and would wait.
-const SURVEYED: u32 = 3;
+const SURVEYED: u32 = 6;
 
-/// An event in which nothing is damaged.
-struct KnownEvent {
-    len: u32,
-    places: PackedPlaces,
-}
+/// Of so much of a part, what was found for the survey is kept for the rows.
+const KEPT: u64 = 512 << 20;
+
+/// What is kept is smaller than its text by so much at least: how much memory it takes is bounded.
+const KEPT_SHARE: u64 = 6;
 
 /// The events of a pass that are known.
 pub(super) struct EventsAhead<'s> {
     pass: u32,
-    ahead: Ahead<'s, KnownEvent>,
+    ahead: Ahead<'s, EventRun>,
+    /// The run at hand, and those to come; what they do not have up to an offset is not known.
+    reader: EventRunReader,
+    runs: VecDeque<EventRun>,
+    until: u64,
     /// Members of the event that was taken last.
     places: EventPlaces,
+    /// What is kept for the next pass.
+    kept: Option<KeptEvents>,
+}
+
+/// Events of a pass for the pass behind it.
+#[derive(Debug, Default)]
+pub(super) struct KeptEvents {
+    runs: VecDeque<EventRun>,
+    /// Of those that nobody knew.
+    writer: EventRunWriter,
+}
+
+impl KeptEvents {
+    fn keep(&mut self, run: EventRun) {
+        let text = run.extent();
+        if text.start < KEPT && run.size() * KEPT_SHARE <= text.end - text.start {
+            self.runs.push_back(run);
+        }
+    }
+
+    /// Keeps the events so far that nobody knew.
+    fn keep_own(&mut self) {
+        let run = self.writer.take();
+        self.keep(run);
+    }
 }
 
 impl<'s> EventsAhead<'s> {
@@ -41,18 +73,46 @@ impl<'s> EventsAhead<'s> {
         Self {
             pass: 0,
             ahead: Ahead::nothing(),
+            reader: EventRunReader::default(),
+            runs: VecDeque::new(),
+            until: 0,
             places: EventPlaces::default(),
+            kept: None,
         }
     }
 
-    /// Returns the bytes of a pass, and what is known of them.
+    /// Returns the bytes of a pass, and what is known of them; keeps it for another pass.
     pub(super) fn of<'p>(pass: &'p mut Pass<'s>) -> (&'p mut dyn Pull, Self) {
         let known = Self {
             pass: pass.number,
             ahead: Ahead::of(pass.source),
-            places: EventPlaces::default(),
+            kept: Some(KeptEvents::default()),
+            ..Self::nothing()
         };
         (pass.pull.as_mut(), known)
+    }
+
+    /// Returns the bytes of a pass, and what is known of them, with what another pass kept.
+    pub(super) fn with_kept<'p>(
+        pass: &'p mut Pass<'s>,
+        kept: KeptEvents,
+    ) -> (&'p mut dyn Pull, Self) {
+        let known = Self {
+            pass: pass.number,
+            ahead: Ahead::of(pass.source),
+            until: kept.runs.back().map_or(0, |run| run.extent().end),
+            runs: kept.runs,
+            ..Self::nothing()
+        };
+        (pass.pull.as_mut(), known)
+    }
+
+    /// Returns what was kept of a pass that has ended.
+    pub(super) fn into_kept(mut self) -> KeptEvents {
+        self.end_run();
+        let mut kept = self.kept.unwrap_or_default();
+        kept.keep_own();
+        kept
     }
 
     /// Returns the event that a window at an offset begins with, and its text, if it is known.
@@ -62,10 +122,62 @@ impl<'s> EventsAhead<'s> {
         window: &'w [u8],
         offset: u64,
     ) -> Option<(&'w [u8], TraceEvent<'w>)> {
-        let known = self.ahead.at(self.pass, offset)?;
-        let text = window.get(..known.len as usize)?;
-        self.places.unpack(&known.places);
+        let length = loop {
+            match self.reader.event(offset, &mut self.places) {
+                Some(length) => break length,
+                None if self.may_be_in_next_run(offset) => self.next_run(offset)?,
+                None => return None,
+            }
+        };
+        let text = window.get(..length as usize)?;
         Some((text, TraceEvent::new(text, &self.places)))
+    }
+
+    #[inline]
+    fn may_be_in_next_run(&self, offset: u64) -> bool {
+        self.reader.is_at_end() && (offset >= self.until || !self.runs.is_empty())
+    }
+
+    /// Begins the next run if an offset may be in it.
+    fn next_run(&mut self, offset: u64) -> Option<()> {
+        if self.runs.is_empty() && offset >= self.until {
+            let stretch = self.ahead.take(self.pass, offset)?;
+            self.until = stretch.until;
+            self.runs
+                .extend(stretch.found.into_iter().map(|(_, run)| run));
+        }
+        if self.runs.front()?.extent().start > offset {
+            return None;
+        }
+        let run = self.runs.pop_front()?;
+        self.end_run();
+        if let Some(kept) = &mut self.kept {
+            kept.keep_own();
+        }
+        self.reader = EventRunReader::new(run);
+        Some(())
+    }
+
+    /// Ends the run at hand, which was read: what nobody knew since lies behind it.
+    fn end_run(&mut self) {
+        let read = std::mem::take(&mut self.reader).into_run();
+        if let Some(kept) = &mut self.kept {
+            kept.keep(read);
+        }
+    }
+
+    /// Takes an event that was not known, without damage, for the next pass.
+    #[inline]
+    pub(super) fn learn(&mut self, offset: u64, text: &[u8], places: &EventPlaces) {
+        if offset >= KEPT || !self.reader.is_at_end() || !self.runs.is_empty() {
+            return;
+        }
+        if let Some(kept) = &mut self.kept
+            && let Some(own) = kept.writer.push(offset, text.len(), places)
+        {
+            kept.keep(std::mem::take(&mut self.reader).into_run());
+            kept.keep(own);
+        }
     }
 }
 
@@ -81,18 +193,24 @@ pub(super) fn scout(
 ) -> Result<(), Error> {
     for (part, described) in source.parts().iter().enumerate() {
         // What has to be decompressed would be so twice as often.
-        if described.size.is_none_or(|size| size < LEAST_SIZE) {
+        let Some(size) = described.size.filter(|size| *size >= LEAST_SIZE) else {
             continue;
-        }
+        };
         for nth in 0..Pass::COUNT {
+            // What is kept of the first pass is known in the second.
+            let from = if nth == 0 { 0 } else { KEPT };
+            if from >= size {
+                continue;
+            }
             let mut scout = TraceScout {
                 limits,
                 pass: row_number(part * Pass::COUNT + nth),
                 leaves_windows: nth == 0,
-                found: Vec::new(),
+                found: EventRunWriter::default(),
+                full: Vec::new(),
                 tell,
             };
-            if !scout.run(source.open(part, 0)?.as_mut())? {
+            if !scout.run(source.open(part, from)?.as_mut(), from)? {
                 return Ok(());
             }
         }
@@ -104,19 +222,23 @@ struct TraceScout<'a> {
     limits: &'a Limits,
     pass: u32,
     leaves_windows: bool,
-    found: Vec<(u64, KnownEvent)>,
+    found: EventRunWriter,
+    full: Vec<EventRun>,
     tell: &'a mut dyn FnMut(Scouted) -> Flow,
 }
 
 impl TraceScout<'_> {
-    /// Reads a part; returns false when nobody listens any more.
-    fn run(&mut self, pull: &mut dyn Pull) -> Result<bool, Error> {
-        let mut splitter = TraceSplitter::new(self.limits);
+    /// Reads a part from an offset on; returns false when nobody listens any more.
+    fn run(&mut self, pull: &mut dyn Pull, from: u64) -> Result<bool, Error> {
+        let mut splitter = match from {
+            0 => TraceSplitter::new(self.limits),
+            _ => TraceSplitter::among_events(self.limits),
+        };
         let mut n_windows = 0;
         let is_read = each_window(pull, 1, |chunk| {
             n_windows += 1;
             let (step, consumed) = if self.leaves_windows && n_windows % SURVEYED == 1 {
-                splitter = TraceSplitter::among_events(self.limits);
+                splitter.go_among_events();
                 let consumed = chunk.bytes.len();
                 (Step::More { consumed, need: 1 }, consumed)
             } else {
@@ -145,11 +267,9 @@ impl TraceScout<'_> {
         else {
             return Flow::Continue(());
         };
-        if let Some(places) = event.places().packed() {
-            let len = length_u32(bytes.len());
-            self.found.push((offset, KnownEvent { len, places }));
-        }
-        if self.found.len() < TOLD {
+        let full = self.found.push(offset, bytes.len(), event.places());
+        self.full.extend(full);
+        if self.found.n_events() < TOLD {
             return Flow::Continue(());
         }
         self.say(offset + bytes.len() as u64)
@@ -157,12 +277,138 @@ impl TraceScout<'_> {
 
     /// Tells what was found up to an offset.
     fn say(&mut self, until: u64) -> Flow {
-        let next = Vec::with_capacity(TOLD);
+        self.full.push(self.found.take());
+        let runs = self.full.drain(..).filter(|run| !run.is_empty());
         let stretch = Stretch {
             pass: self.pass,
             until,
-            found: std::mem::replace(&mut self.found, next),
+            found: runs.map(|run| (run.extent().start, run)).collect(),
         };
         (self.tell)(stretch.say())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use traceloom_samples::Random;
+
+    use super::*;
+    use crate::SliceSource;
+    use crate::chrome::FORMAT;
+    use crate::chrome::event::EventKey;
+    use crate::chrome::walk::each;
+
+    /// Events of many looks: with spaces, other members, large values, escapes and damage, close together and far apart.
+    fn text(random: &mut Random, n_events: u32) -> Vec<u8> {
+        let mut text = b"[".to_vec();
+        for nth in 0..n_events {
+            if random.per_mille(2) {
+                let far = random.index(3000);
+                text.extend(std::iter::repeat_n(b' ', far));
+            }
+            text.extend_from_slice(random.pick(&["\n{", "{", "\n  { "]).as_bytes());
+            let most_members = if random.per_mille(3) { 20 } else { 6 };
+            for member in 0..random.below(most_members) {
+                let separator = if member == 0 {
+                    ""
+                } else {
+                    random.pick(&[",", ",", ", "])
+                };
+                let key = random.pick(&[
+                    "ph",
+                    "name",
+                    "ts",
+                    "dur",
+                    "pid",
+                    "tid",
+                    "args",
+                    "cat",
+                    "tts",
+                    "an_own_key",
+                ]);
+                let many = random.index(400);
+                let value = match random.below(24) {
+                    0 => format!("\"{}\"", "long".repeat(many)),
+                    1 => r#""a \"b\"""#.to_owned(),
+                    2 => format!("{{\"n\":[{nth},{{}}]}}"),
+                    3 => "1e3".to_owned(),
+                    4 => "true".to_owned(),
+                    5..=8 => format!("{nth}.25"),
+                    9..=14 => format!("-{nth}"),
+                    _ => format!("\"{nth}\""),
+                };
+                text.extend_from_slice(format!("{separator}\"{key}\":{value}").as_bytes());
+            }
+            text.extend_from_slice(random.pick(&["},", "} ,", "},"]).as_bytes());
+        }
+        for _ in 0..random.below(5) {
+            let at = random.index(text.len());
+            if let Some(byte) = text.get_mut(at) {
+                *byte = byte.wrapping_add(77);
+            }
+        }
+        text
+    }
+
+    /// What a walk meets: where each event begins, its text, and its members.
+    type Met = Vec<(u64, Vec<u8>, Vec<Option<Vec<u8>>>)>;
+
+    fn walked(pull: &mut dyn Pull, known: &mut EventsAhead<'_>) -> Met {
+        let mut met = Met::new();
+        let all = each(pull, &Limits::default(), known, |part| {
+            if let TracePart::Event {
+                offset,
+                bytes,
+                event,
+                ..
+            } = part
+            {
+                let members = EventKey::all().map(|key| Some(event.get(key)?.raw().to_vec()));
+                met.push((offset, bytes.to_vec(), members.to_vec()));
+            }
+            Flow::Continue(())
+        });
+        assert!(all.unwrap());
+        met
+    }
+
+    #[test]
+    fn what_is_kept_is_what_is_found_again() {
+        for seed in 0..40 {
+            let mut random = Random::new(seed);
+            let text = text(&mut random, 700);
+            let source = SliceSource::default().with("a.json", &FORMAT, &text);
+            let pass = |number| Pass {
+                source: &source,
+                number,
+                pull: source.open(0, 0).unwrap(),
+            };
+            let alone = walked(pass(0).pull.as_mut(), &mut EventsAhead::nothing());
+            assert!(alone.len() > 600, "seed {seed}");
+            let mut first = pass(0);
+            let (pull, mut known) = EventsAhead::of(&mut first);
+            assert_eq!(walked(pull, &mut known), alone, "seed {seed}");
+            let kept = known.into_kept();
+            assert!(!kept.runs.is_empty());
+            let mut second = pass(1);
+            let (pull, mut known) = EventsAhead::with_kept(&mut second, kept);
+            assert_eq!(walked(pull, &mut known), alone, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn kept_events_take_a_share_of_their_text() {
+        let mut random = Random::new(1);
+        let text = text(&mut random, 5000);
+        let source = SliceSource::default().with("a.json", &FORMAT, &text);
+        let mut pass = Pass {
+            source: &source,
+            number: 0,
+            pull: source.open(0, 0).unwrap(),
+        };
+        let (pull, mut known) = EventsAhead::of(&mut pass);
+        walked(pull, &mut known);
+        let size: u64 = known.into_kept().runs.iter().map(EventRun::size).sum();
+        assert!(size * KEPT_SHARE <= text.len() as u64);
     }
 }

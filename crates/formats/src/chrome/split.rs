@@ -7,6 +7,7 @@ use traceloom_model::bounds::subslice;
 use traceloom_model::{Limit, Limits};
 
 use super::event::{EventPlaces, TraceEvent};
+use super::shapes::EventShapes;
 use crate::text::json::{Defect, JsonTexts, plain_object, quote_or_backslash};
 
 /// What lies at the beginning of the window.
@@ -48,6 +49,8 @@ pub(super) struct TraceSplitter {
     /// The members of the event that was found last, where nothing in it is unusual, and where it ends.
     places: EventPlaces,
     plain_end: Option<usize>,
+    /// How events look that have come.
+    shapes: EventShapes,
     pub(super) limits: Limits,
     limit: usize,
     /// The array of events was never closed.
@@ -65,6 +68,7 @@ impl TraceSplitter {
             texts: JsonTexts::default(),
             places: EventPlaces::default(),
             plain_end: None,
+            shapes: EventShapes::default(),
             limits: *limits,
             // Places in an event have 32 bits.
             limit: limits.size(Limit::String).min(u32::MAX as usize),
@@ -79,6 +83,14 @@ impl TraceSplitter {
             state: SplitState::Events { bare: false },
             ..Self::new(limits)
         }
+    }
+
+    /// Goes on somewhere else in the array of events.
+    pub(super) fn go_among_events(&mut self) {
+        *self = Self {
+            shapes: std::mem::take(&mut self.shapes),
+            ..Self::among_events(&self.limits)
+        };
     }
 
     /// Looks at the first bytes of a window; nothing follows it when `eof`.
@@ -142,17 +154,24 @@ impl TraceSplitter {
         let places = &mut self.places;
         self.texts.parse(text, &self.limits, |document| {
             *places = document.root().map(EventPlaces::read).unwrap_or_default();
+            places.finish(text.len());
             see(TraceEvent::new(text, places), document.defects())
         })
     }
 
     fn event(&mut self, window: &[u8], eof: bool) -> TracePiece {
         let allowed = window.get(..self.limit).unwrap_or(window);
-        self.places.clear();
         let places = &mut self.places;
         let deepest = self.limits.size(Limit::Depth);
+        self.plain_end = self.shapes.find(allowed, deepest, places);
+        if let Some(end) = self.plain_end {
+            return TracePiece::Event(end);
+        }
+        places.clear();
         self.plain_end = plain_object(allowed, deepest, |key, place| places.put(key, place));
         if let Some(end) = self.plain_end {
+            places.finish(end);
+            self.shapes.learn(allowed, places);
             return TracePiece::Event(end);
         }
         if let Some(end) = self.texts.hold(allowed, &self.limits) {

@@ -28,7 +28,7 @@ pub(super) fn summarise(
     }
     let mut sums = TraceSums::default();
     let mut pull = source.open(0, 0)?;
-    let whole = each(pull.as_mut(), limits, EventsAhead::nothing(), |part| {
+    let whole = each(pull.as_mut(), limits, &mut EventsAhead::nothing(), |part| {
         sums.add(&part, limits)
     })?;
     Ok((whole && sums.is_sound()).then(|| sums.finish()))

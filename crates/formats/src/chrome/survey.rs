@@ -11,7 +11,7 @@ use super::event::{EventKey, TraceEvent};
 use super::facts::WrittenTrackFacts;
 use super::flows::{FlowNumbers, FlowStep, LateFlow, LateFlows};
 use super::points::is_event;
-use super::scout::EventsAhead;
+use super::scout::{EventsAhead, KeptEvents};
 use super::walk::{TracePart, each};
 use crate::Error;
 use crate::codec::two_pass::Pass;
@@ -82,6 +82,8 @@ pub(super) struct TraceSurvey {
     is_finish: bool,
     n_tops: usize,
     threads: ByThread<SurveyedIds>,
+    /// Where events are.
+    pub(super) events: KeptEvents,
 }
 
 /// In which order asynchronous slices begin and end, over all ids.
@@ -119,8 +121,8 @@ pub(super) fn survey(
         wants_flows,
         ..TraceSurvey::default()
     };
-    let (pull, known) = EventsAhead::of(pass);
-    let whole = each(pull, limits, known, |part| {
+    let (pull, mut known) = EventsAhead::of(pass);
+    let whole = each(pull, limits, &mut known, |part| {
         part.each_note(note)?;
         match part {
             TracePart::Event { event, .. } => survey.event(event, limits),
@@ -129,6 +131,7 @@ pub(super) fn survey(
         }
         Flow::Continue(())
     })?;
+    survey.events = known.into_kept();
     Ok(whole.then_some(survey))
 }
 

@@ -147,6 +147,9 @@ impl TraceSplitter {
                 TracePiece::Event(end) => {
                     let bytes = of(end);
                     let flow = self.event_of(bytes, |event, defects| {
+                        if defects.is_empty() {
+                            known.learn(offset, bytes, event.places());
+                        }
                         see(TracePart::Event {
                             offset,
                             bytes,
@@ -190,9 +193,9 @@ impl TraceSplitter {
 pub(super) fn each(
     pull: &mut dyn Pull,
     limits: &Limits,
-    mut known: EventsAhead<'_>,
+    known: &mut EventsAhead<'_>,
     mut see: impl FnMut(TracePart<'_>) -> Flow,
 ) -> Result<bool, Error> {
     let mut splitter = TraceSplitter::new(limits);
-    each_window(pull, 1, |chunk| splitter.walk(chunk, &mut known, &mut see))
+    each_window(pull, 1, |chunk| splitter.walk(chunk, known, &mut see))
 }

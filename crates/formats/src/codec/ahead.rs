@@ -79,6 +79,22 @@ impl<'s, T: 'static> Ahead<'s, T> {
         }
     }
 
+    /// Takes all that was found in the stretch that an offset is in, which is behind those that were taken before; waits for the
+    /// scout to come by it.
+    pub(crate) fn take(&mut self, pass: u32, offset: u64) -> Option<Stretch<T>> {
+        if (self.stretch.pass, self.stretch.until) <= (pass, offset) {
+            self.listen(pass, offset)?;
+        }
+        (self.stretch.pass == pass).then(|| {
+            let next = Stretch {
+                pass,
+                until: self.stretch.until,
+                found: Vec::new(),
+            };
+            std::mem::replace(&mut self.stretch, next)
+        })
+    }
+
     /// Waits for a stretch that ends behind an offset.
     #[cold]
     fn listen(&mut self, pass: u32, offset: u64) -> Option<()> {

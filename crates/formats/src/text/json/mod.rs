@@ -15,7 +15,7 @@ mod value;
 
 pub use lower::{Lowered, lower_documents};
 pub use parse::{Defect, Document, JsonTexts};
-pub(crate) use plain::{TokenPlace, plain_object, quote_or_backslash};
+pub(crate) use plain::{TokenPlace, plain_object, plain_value, quote_or_backslash};
 pub use reader::{JsonLayout, JsonReader};
 pub use text::{push_string, unescape};
 pub use token::scale;

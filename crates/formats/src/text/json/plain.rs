@@ -46,17 +46,17 @@ pub(crate) fn plain_object(
     deepest: usize,
     mut see: impl FnMut(u64, TokenPlace),
 ) -> Option<usize> {
-    if text.first() != Some(&b'{') || deepest == 0 {
+    let inside = deepest.checked_sub(1)?;
+    if text.first() != Some(&b'{') {
         return None;
     }
-    let deepest = deepest.min(DEEPEST) - 1;
     let mut at = after_space(text, 1);
     if text.get(at) == Some(&b'}') {
         return Some(at + 1);
     }
     loop {
         let (key, value) = plain_key(text, at)?;
-        let place = plain_value(text, value, deepest)?;
+        let place = plain_value(text, value, inside)?;
         see(key, place);
         at = place.end as usize;
         match text.get(at)? {
@@ -130,9 +130,10 @@ fn after_colon(text: &[u8], at: usize) -> Option<usize> {
     (text.get(colon) == Some(&b':')).then(|| after_space(text, colon + 1))
 }
 
-/// Returns the place of the value that begins at `start`.
+/// Returns the place of the value that begins at `start`, behind which another byte than those of tokens comes; none where
+/// anything in it is unusual, as in [`plain_object`]. It has no more than `deepest` containers inside one another.
 #[inline(always)]
-fn plain_value(text: &[u8], start: usize, deepest: usize) -> Option<TokenPlace> {
+pub(crate) fn plain_value(text: &[u8], start: usize, deepest: usize) -> Option<TokenPlace> {
     let mut is_escaped = false;
     let end = match text.get(start)? {
         b'"' => {
@@ -156,6 +157,7 @@ fn plain_container(text: &[u8], start: usize, deepest: usize) -> Option<usize> {
     // The lowest bit is of the innermost one, and set for an object.
     let mut objects = 0_u64;
     let mut depth = 0;
+    let deepest = deepest.min(DEEPEST);
     let mut at = start;
     loop {
         match text.get(at)? {
