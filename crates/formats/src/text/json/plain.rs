@@ -157,7 +157,7 @@ fn plain_container(text: &[u8], start: usize, deepest: usize) -> Option<usize> {
     // The lowest bit is of the innermost one, and set for an object.
     let mut objects = 0_u64;
     let mut depth = 0;
-    let deepest = deepest.min(DEEPEST);
+    let deepest = deepest.min(DEEPEST - 1);
     let mut at = start;
     loop {
         match text.get(at)? {
