@@ -159,8 +159,9 @@ impl EventPlaces {
     fn put_in_layout(&mut self, number: usize, place: TokenPlace) {
         let layout = &mut self.layout;
         let nth = usize::from(layout.n_members);
-        let gap = u8::try_from(place.start - self.end);
-        let length = u16::try_from(place.end - place.start);
+        // Places of what is damaged may be anywhere.
+        let gap = u8::try_from(place.start.wrapping_sub(self.end));
+        let length = u16::try_from(place.end.wrapping_sub(place.start));
         self.end = place.end;
         if let (Some(to_member), Some(to_length), Ok(gap), Ok(length)) = (
             layout.members.get_mut(nth),
@@ -185,7 +186,7 @@ impl EventPlaces {
     /// Says how long the event is, of which all members were put.
     #[inline]
     pub(super) fn finish(&mut self, length: usize) {
-        match u8::try_from(length - self.end as usize) {
+        match u8::try_from(length.wrapping_sub(self.end as usize)) {
             Ok(rest) => self.layout.rest = rest,
             Err(_) => self.is_large = true,
         }
@@ -198,26 +199,28 @@ impl EventPlaces {
         (!self.is_large).then_some((&self.layout, lengths))
     }
 
-    /// Takes the place of the `nth` member of a layout that is known in the end, by its number; none where it is too large.
+    /// Takes the place of the `nth` member of a layout that is known in the end, by its number; returns its length.
     #[inline(always)]
-    pub(super) fn put_nth(&mut self, nth: usize, number: u8, place: TokenPlace) -> Option<u16> {
-        let length = u16::try_from(place.end - place.start).ok()?;
-        *self.lengths.get_mut(nth)? = length;
+    pub(super) fn put_nth(&mut self, nth: usize, number: u8, place: TokenPlace) -> u32 {
+        let length = place.end - place.start;
+        if let Some(to_length) = self.lengths.get_mut(nth) {
+            *to_length = u16::try_from(length).unwrap_or(u16::MAX);
+        }
         if let Some(slot) = self.places.get_mut(usize::from(number)) {
             *slot = (place.start, place.end);
         }
-        Some(length)
+        length
     }
 
-    /// Says that what was put is a layout's.
+    /// Says that what was put is a layout's; `any_length` has the bits of all lengths.
     #[inline]
-    pub(super) fn finish_as(&mut self, layout: &EventLayout, is_wide: bool, escaped: u32) {
+    pub(super) fn finish_as(&mut self, layout: &EventLayout, any_length: u32, escaped: u32) {
         self.layout = EventLayout {
-            is_wide,
+            is_wide: any_length > u32::from(u8::MAX),
             escaped,
             ..*layout
         };
-        self.is_large = false;
+        self.is_large = any_length > u32::from(u16::MAX);
     }
 
     /// Takes the places of the members of an event by its layout and the lengths of its values; returns its own length.

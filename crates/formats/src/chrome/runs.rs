@@ -1,6 +1,6 @@
 //! Where events and their members are, in about as many bytes as an event has members: for who reads them again.
 //!
-//! Events of a trace are alike: what lies between the values of one lies between those of many others. A run has each such
+//! Events of a trace are alike: as much lies between the values of one as between those of many others. A run has each such
 //! layout once, and of an event its number and how long the values are.
 
 use std::collections::HashMap;
@@ -32,8 +32,8 @@ pub(super) struct EventLayout {
 
 impl Hash for EventLayout {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        for half in self.members.as_flattened().as_chunks().0 {
-            state.write_u128(u128::from_le_bytes(*half));
+        for eight in self.members.as_flattened().as_chunks().0 {
+            state.write_u128(u128::from_le_bytes(*eight));
         }
         state.write_u64(u64::from(self.escaped) << 32 | u64::from(self.rest));
     }
@@ -61,7 +61,8 @@ impl EventRun {
 
     /// Returns how much memory its events take.
     pub(super) fn size(&self) -> u64 {
-        (self.bytes.len() + size_of_val(self.layouts.as_slice())) as u64
+        let inside = self.bytes.capacity() + self.layouts.capacity() * size_of::<EventLayout>();
+        (size_of::<Self>() + inside) as u64
     }
 }
 
@@ -138,6 +139,7 @@ impl EventRunWriter {
         self.n_events = 0;
         let mut run = std::mem::take(&mut self.run);
         run.bytes.shrink_to_fit();
+        run.layouts.shrink_to_fit();
         run
     }
 }

@@ -4,6 +4,7 @@
 //! looks through it by itself elsewhere. So the scout may begin anywhere.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use traceloom_model::bounds::row_number;
 use traceloom_model::{Asks, Flow, Limits};
@@ -26,10 +27,17 @@ const TOLD: usize = 4096;
 const SURVEYED: u32 = 6;
 
 /// Of so much of a part, what was found for the survey is kept for the rows.
-const KEPT: u64 = 512 << 20;
+const KEPT: u64 = if cfg!(test) { 1 << 20 } else { 512 << 20 };
 
-/// What is kept is smaller than its text by so much at least: how much memory it takes is bounded.
+/// What is kept takes one part in so many of its text at most, which of events as they are is twice what it takes.
 const KEPT_SHARE: u64 = 6;
+
+/// Returns true if of the text up to an offset so much may be kept.
+fn may_be_kept(offset: u64, size: u64) -> bool {
+    // A run that is short has its layouts all the same.
+    const ALWAYS: u64 = 1 << 17;
+    offset < KEPT && size * KEPT_SHARE <= offset.max(ALWAYS)
+}
 
 /// The events of a pass that are known.
 pub(super) struct EventsAhead<'s> {
@@ -45,18 +53,24 @@ pub(super) struct EventsAhead<'s> {
     kept: Option<KeptEvents>,
 }
 
-/// Events of a pass for the pass behind it.
+/// Events of a pass for the pass behind it, from the beginning on up to where they took too much.
 #[derive(Debug, Default)]
 pub(super) struct KeptEvents {
     runs: VecDeque<EventRun>,
-    /// Of those that nobody knew.
+    size: u64,
+    is_full: bool,
+    /// Of events that nobody knew.
     writer: EventRunWriter,
 }
 
 impl KeptEvents {
     fn keep(&mut self, run: EventRun) {
-        let text = run.extent();
-        if text.start < KEPT && run.size() * KEPT_SHARE <= text.end - text.start {
+        if self.is_full || run.is_empty() {
+            return;
+        }
+        self.size += run.size();
+        self.is_full = !may_be_kept(run.extent().end, self.size);
+        if !self.is_full {
             self.runs.push_back(run);
         }
     }
@@ -169,19 +183,25 @@ impl<'s> EventsAhead<'s> {
     /// Takes an event that was not known, without damage, for the next pass.
     #[inline]
     pub(super) fn learn(&mut self, offset: u64, text: &[u8], places: &EventPlaces) {
-        if offset >= KEPT || !self.reader.is_at_end() || !self.runs.is_empty() {
+        let Some(kept) = self.kept.as_mut().filter(|kept| !kept.is_full) else {
+            return;
+        };
+        if !self.reader.is_at_end() || !self.runs.is_empty() {
             return;
         }
-        if let Some(kept) = &mut self.kept
-            && let Some(own) = kept.writer.push(offset, text.len(), places)
-        {
+        let own = kept.writer.push(offset, text.len(), places);
+        if own.is_some() || kept.writer.n_events() >= TOLD {
+            // What was read lies before it.
             kept.keep(std::mem::take(&mut self.reader).into_run());
-            kept.keep(own);
+            own.into_iter().for_each(|own| kept.keep(own));
+        }
+        if kept.writer.n_events() >= TOLD {
+            kept.keep_own();
         }
     }
 }
 
-/// Reads each part as often as it is read to be lowered.
+/// Reads each part, and a second time from where on nothing of it is kept.
 ///
 /// # Errors
 /// What the source fails with.
@@ -196,23 +216,26 @@ pub(super) fn scout(
         let Some(size) = described.size.filter(|size| *size >= LEAST_SIZE) else {
             continue;
         };
+        let mut from = Some(0);
         for nth in 0..Pass::COUNT {
-            // What is kept of the first pass is known in the second.
-            let from = if nth == 0 { 0 } else { KEPT };
-            if from >= size {
-                continue;
-            }
+            let Some(begin) = from.filter(|from| *from < size) else {
+                break;
+            };
             let mut scout = TraceScout {
                 limits,
                 pass: row_number(part * Pass::COUNT + nth),
                 leaves_windows: nth == 0,
                 found: EventRunWriter::default(),
                 full: Vec::new(),
+                n_found: 0,
+                size: 0,
+                kept_until: None,
                 tell,
             };
-            if !scout.run(source.open(part, from)?.as_mut(), from)? {
+            if !scout.run(source.open(part, begin)?.as_mut(), begin)? {
                 return Ok(());
             }
+            from = scout.kept_until;
         }
     }
     Ok(())
@@ -224,6 +247,11 @@ struct TraceScout<'a> {
     leaves_windows: bool,
     found: EventRunWriter,
     full: Vec<EventRun>,
+    /// Events since something was told.
+    n_found: usize,
+    /// How much all runs take, and from where on they are not kept.
+    size: u64,
+    kept_until: Option<u64>,
     tell: &'a mut dyn FnMut(Scouted) -> Flow,
 }
 
@@ -269,7 +297,8 @@ impl TraceScout<'_> {
         };
         let full = self.found.push(offset, bytes.len(), event.places());
         self.full.extend(full);
-        if self.found.n_events() < TOLD {
+        self.n_found += 1;
+        if self.n_found < TOLD {
             return Flow::Continue(());
         }
         self.say(offset + bytes.len() as u64)
@@ -277,8 +306,18 @@ impl TraceScout<'_> {
 
     /// Tells what was found up to an offset.
     fn say(&mut self, until: u64) -> Flow {
+        self.n_found = 0;
         self.full.push(self.found.take());
-        let runs = self.full.drain(..).filter(|run| !run.is_empty());
+        self.full.retain(|run| !run.is_empty());
+        for run in &self.full {
+            // The survey keeps its own, too.
+            self.size += run.size() * 6 / 5;
+            let Range { start, end } = run.extent();
+            if !may_be_kept(end, self.size) {
+                self.kept_until.get_or_insert(start);
+            }
+        }
+        let runs = self.full.drain(..);
         let stretch = Stretch {
             pass: self.pass,
             until,
@@ -292,11 +331,15 @@ impl TraceScout<'_> {
 mod tests {
     use traceloom_samples::Random;
 
+    use std::sync::Mutex;
+
+    use traceloom_model::bounds::subslice;
+
     use super::*;
-    use crate::SliceSource;
     use crate::chrome::FORMAT;
     use crate::chrome::event::EventKey;
     use crate::chrome::walk::each;
+    use crate::{Chunk, Part, SliceSource};
 
     /// Events of many looks: with spaces, other members, large values, escapes and damage, close together and far apart.
     fn text(random: &mut Random, n_events: u32) -> Vec<u8> {
@@ -408,7 +451,75 @@ mod tests {
         };
         let (pull, mut known) = EventsAhead::of(&mut pass);
         walked(pull, &mut known);
-        let size: u64 = known.into_kept().runs.iter().map(EventRun::size).sum();
-        assert!(size * KEPT_SHARE <= text.len() as u64);
+        let kept = known.into_kept();
+        let size: u64 = kept.runs.iter().map(EventRun::size).sum();
+        assert!(!kept.runs.is_empty() && may_be_kept(text.len() as u64, size));
+    }
+
+    /// A source in small windows, whose scout has said all that it says.
+    struct Heard<'t>(SliceSource<'t>, &'t [u8], Mutex<VecDeque<Scouted>>);
+
+    struct Windows<'t>(&'t [u8], usize);
+
+    impl Pull for Windows<'_> {
+        fn pull(&mut self, consumed: usize, need: usize) -> Result<Chunk<'_>, Error> {
+            self.1 += consumed;
+            let end = self.0.len().min(self.1 + need.max(1 << 15));
+            Ok(Chunk {
+                bytes: subslice(self.0, self.1..end),
+                offset: self.1 as u64,
+                eof: end == self.0.len(),
+            })
+        }
+    }
+
+    impl Source for Heard<'_> {
+        fn parts(&self) -> &[Part] {
+            self.0.parts()
+        }
+
+        fn open(&self, _part: usize, offset: u64) -> Result<Box<dyn Pull + '_>, Error> {
+            Ok(Box::new(Windows(self.1, usize::try_from(offset).unwrap())))
+        }
+
+        fn heard(&self) -> Option<Scouted> {
+            self.2.lock().unwrap().pop_front()
+        }
+    }
+
+    #[test]
+    fn a_scout_goes_on_where_nothing_is_kept() {
+        let mut random = Random::new(5);
+        let alike =
+            r#"{"ph":"X","name":"a name","ts":1.25,"dur":2,"pid":1,"tid":1},"#.repeat(50_000);
+        for text in [text(&mut random, 25_000), alike.into_bytes()] {
+            let text = [b"[", text.as_slice()].concat();
+            assert!(text.len() as u64 > 2 * KEPT);
+            let parts = SliceSource::default().with("a.json", &FORMAT, &text);
+            let source = Heard(parts, &text, Mutex::default());
+            let mut tell = |said| {
+                source.2.lock().unwrap().push_back(said);
+                Flow::Continue(())
+            };
+            scout(&source, &Limits::default(), Asks::default(), &mut tell).unwrap();
+            let mut pull = source.open(0, 0).unwrap();
+            let alone = walked(pull.as_mut(), &mut EventsAhead::nothing());
+            let mut kept = KeptEvents::default();
+            for number in [0, 1] {
+                let mut pass = Pass {
+                    source: &source,
+                    number,
+                    pull: source.open(0, 0).unwrap(),
+                };
+                let (pull, mut known) = match number {
+                    0 => EventsAhead::of(&mut pass),
+                    _ => EventsAhead::with_kept(&mut pass, std::mem::take(&mut kept)),
+                };
+                assert!(walked(pull, &mut known) == alone);
+                assert!(known.until > 2 * KEPT, "the scout was heard to the end");
+                kept = known.into_kept();
+                assert_eq!(kept.is_full, number == 0);
+            }
+        }
     }
 }

@@ -17,6 +17,9 @@ const TEXT: usize = 16;
 const MOST: usize = 1000;
 const MOST_BESIDE: usize = 16;
 
+/// Events that were found count up to so many of those that are not.
+const MOST_WORTH: i32 = 10_000;
+
 /// The shapes of events.
 #[derive(Clone, Debug, Default)]
 pub(super) struct EventShapes {
@@ -24,6 +27,8 @@ pub(super) struct EventShapes {
     layouts: Vec<EventLayout>,
     /// There was no room for another text: of events that have few shapes all are known by then.
     is_full: bool,
+    /// Events that were found, less those that were not since there is no room: below zero none is looked for any more.
+    worth: i32,
 }
 
 /// What lies before a value, or behind the last one.
@@ -52,12 +57,15 @@ impl EventShapes {
     /// or where anything in its values is unusual.
     #[inline]
     pub(super) fn find(
-        &self,
+        &mut self,
         text: &[u8],
         deepest: usize,
         places: &mut EventPlaces,
     ) -> Option<usize> {
         let inside = deepest.checked_sub(1)?;
+        if self.worth < 0 {
+            return None;
+        }
         let (mut known, mut at) = (self.texts.first()?, 0);
         let (mut nth, mut any_length, mut escaped) = (0, 0, 0);
         loop {
@@ -69,13 +77,13 @@ impl EventShapes {
             match known.then {
                 Then::End(layout) => {
                     let layout = self.layouts.get(usize::from(layout))?;
-                    let is_wide = any_length > u16::from(u8::MAX);
-                    places.finish_as(layout, is_wide, escaped & layout.found);
+                    places.finish_as(layout, any_length, escaped & layout.found);
+                    self.worth = (self.worth + 1).min(MOST_WORTH);
                     return Some(at);
                 }
                 Then::Value(member, next) => {
                     let place = plain_value(text, at, inside)?;
-                    any_length |= places.put_nth(nth, member, place)?;
+                    any_length |= places.put_nth(nth, member, place);
                     // Of several members of one number the last counts.
                     escaped = escaped & !(1 << member) | u32::from(place.is_escaped) << member;
                     (known, at) = (self.at(next)?, place.end as usize);
@@ -99,6 +107,7 @@ impl EventShapes {
             return;
         };
         let gaps = layout.members.iter().map(|&[_, gap]| gap);
+        self.worth -= i32::from(self.is_full);
         if self.is_full || gaps.chain([layout.rest]).any(|gap| usize::from(gap) > TEXT) {
             return;
         }
