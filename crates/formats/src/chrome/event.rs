@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use traceloom_model::Limits;
+use traceloom_model::bounds::saturated_u16;
 
 use super::runs::{EventLayout, MEMBERS};
 use crate::text::json::{Document, Kind, Token, TokenPlace, Value, short_key};
@@ -204,7 +205,7 @@ impl EventPlaces {
     pub(super) fn put_nth(&mut self, nth: usize, number: u8, place: TokenPlace) -> u32 {
         let length = place.end - place.start;
         if let Some(to_length) = self.lengths.get_mut(nth) {
-            *to_length = u16::try_from(length).unwrap_or(u16::MAX);
+            *to_length = saturated_u16(length as usize);
         }
         if let Some(slot) = self.places.get_mut(usize::from(number)) {
             *slot = (place.start, place.end);
