@@ -233,7 +233,7 @@ impl EventPlaces {
     ) -> u32 {
         (self.layout.found, self.layout.escaped) = (layout.found, layout.escaped);
         let mut end = 0;
-        // Two iterators side by side are not taken apart by the compiler here.
+        // By number: two iterators side by side become calls.
         for (nth, length) in lengths.enumerate() {
             let Some(&[member, gap]) = layout.members.get(nth) else {
                 break;

@@ -24,17 +24,17 @@ const LEAST_SIZE: u64 = 2 << 20;
 const TOLD: usize = 4096;
 
 /// Of so many windows the survey looks through one by itself: it has little else to do, and would wait.
-const SURVEYED: u32 = 6;
+const SURVEYED: u32 = 4;
 
-/// Of so much of a part, what was found for the survey is kept for the rows.
+/// Of so much of a part, what was found for the survey is kept for the rows; tests go beyond it.
 const KEPT: u64 = if cfg!(test) { 1 << 20 } else { 512 << 20 };
 
-/// What is kept takes one part in so many of its text at most, which of events as they are is twice what it takes.
+/// What is kept takes one byte for so many of its text at most. Events of most programs take one for nine and more.
 const KEPT_SHARE: u64 = 6;
 
 /// Returns true if of the text up to an offset so much may be kept.
 fn may_be_kept(offset: u64, size: u64) -> bool {
-    // A run that is short has its layouts all the same.
+    // A short run has all its layouts, too.
     const ALWAYS: u64 = 1 << 17;
     offset < KEPT && size * KEPT_SHARE <= offset.max(ALWAYS)
 }
@@ -189,19 +189,17 @@ impl<'s> EventsAhead<'s> {
         if !self.reader.is_at_end() || !self.runs.is_empty() {
             return;
         }
-        let own = kept.writer.push(offset, text.len(), places);
-        if own.is_some() || kept.writer.n_events() >= TOLD {
+        let full = kept.writer.push(offset, text.len(), places);
+        let long = (kept.writer.n_events() >= TOLD).then(|| kept.writer.take());
+        for own in full.into_iter().chain(long) {
             // What was read lies before it.
             kept.keep(std::mem::take(&mut self.reader).into_run());
-            own.into_iter().for_each(|own| kept.keep(own));
-        }
-        if kept.writer.n_events() >= TOLD {
-            kept.keep_own();
+            kept.keep(own);
         }
     }
 }
 
-/// Reads each part, and a second time from where on nothing of it is kept.
+/// Reads each part, and once more what is behind the events that are kept.
 ///
 /// # Errors
 /// What the source fails with.
@@ -311,7 +309,7 @@ impl TraceScout<'_> {
         self.full.retain(|run| !run.is_empty());
         for run in &self.full {
             // The survey keeps its own, too.
-            self.size += run.size() * 6 / 5;
+            self.size += run.size() * u64::from(SURVEYED) / u64::from(SURVEYED - 1);
             let Range { start, end } = run.extent();
             if !may_be_kept(end, self.size) {
                 self.kept_until.get_or_insert(start);
