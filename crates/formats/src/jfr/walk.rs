@@ -69,6 +69,31 @@ pub(super) fn after_alike(chunk: &[u8], head: &EventHead, compressed: bool) -> u
     alike.map_or(head.end, |alike| alike.after(chunk, head.end))
 }
 
+/// Takes the event at `head`, and those behind it of its type whose sizes are written alike, while `take` says true to them. Returns
+/// where it stopped. Integers of the chunk are compressed.
+#[inline(always)]
+pub(super) fn take_alike(
+    chunk: &[u8],
+    head: &EventHead,
+    mut take: impl FnMut(&EventHead) -> bool,
+) -> usize {
+    let alike = AlikeHeads::of(chunk, head.at);
+    let mut head = *head;
+    while take(&head) {
+        let at = head.end;
+        let Some((body, end)) = alike.and_then(|alike| alike.at(chunk, at)) else {
+            return at;
+        };
+        head = EventHead {
+            at,
+            end,
+            body,
+            ..head
+        };
+    }
+    head.at
+}
+
 /// Returns true if events, taken by their sizes, end exactly where `chunk` does.
 pub(super) fn lands_on(chunk: &[u8], header: &Header) -> bool {
     let mut at = HEADER;
@@ -328,18 +353,21 @@ impl<'a, 's> EventWalk<'a, 's> {
         self.is_window || at == self.chunk.len() || self.fits(at).is_some()
     }
 
-    /// Goes on over events that are taken by their size, and over those that `take` says true to: it gets the chunk, and an
-    /// event with the index of its type. Integers of the chunk are compressed.
+    /// Goes on over events that are taken by their size, and over those that `take` takes: it gets the chunk, and an event with the
+    /// index of its type, and returns where it stopped behind events of that type. Integers of the chunk are compressed.
     #[inline]
-    pub(super) fn run(&mut self, mut take: impl FnMut(&'a [u8], &EventHead, usize) -> bool) {
+    pub(super) fn run(&mut self, mut take: impl FnMut(&'a [u8], &EventHead, usize) -> usize) {
         while let Some(head) = head(self.chunk, self.at, self.compressed)
             && let Some(type_index) = self.event_type(head.type_id)
         {
             let over = self.stepped_over.get(type_index) == Some(&true);
-            if !(over || take(self.chunk, &head, type_index)) {
+            self.at = match over {
+                true => head.end,
+                false => take(self.chunk, &head, type_index),
+            };
+            if self.at == head.at {
                 return;
             }
-            self.at = head.end;
         }
     }
 

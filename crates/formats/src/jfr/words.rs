@@ -141,23 +141,27 @@ impl AlikeHeads {
         })
     }
 
+    /// Returns where the fields of the event at `at` begin, and where it ends; none where it does not begin alike or does not end
+    /// in the bytes.
+    #[inline(always)]
+    pub(super) fn at(&self, bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+        let rest = bytes.get(at..)?;
+        let word = u64::from_le_bytes(*rest.first_chunk()?);
+        let size = if self.is_short {
+            word & 0x7f
+        } else {
+            two_groups(word)
+        };
+        let size = in_memory(size);
+        let is_alike = word & self.mask == self.bits && (self.length..=rest.len()).contains(&size);
+        is_alike.then_some((at + self.length, at + size))
+    }
+
     /// Steps over the events from `at` on that begin alike; returns where one does not, or does not end in the bytes.
     #[inline]
     pub(super) fn after(&self, bytes: &[u8], mut at: usize) -> usize {
-        while let Some(rest) = bytes.get(at..)
-            && let Some(&eight) = rest.first_chunk()
-        {
-            let word = u64::from_le_bytes(eight);
-            let size = if self.is_short {
-                word & 0x7f
-            } else {
-                two_groups(word)
-            };
-            let size = in_memory(size);
-            if word & self.mask != self.bits || !(self.length..=rest.len()).contains(&size) {
-                break;
-            }
-            at += size;
+        while let Some((_, end)) = self.at(bytes, at) {
+            at = end;
         }
         at
     }
@@ -169,18 +173,13 @@ fn two_groups(word: u64) -> u64 {
     word & 0x7f | word >> 1 & 0x3f80
 }
 
-/// Returns a bit for each of eight bytes that ends an integer, the lowest for the first.
-#[inline(always)]
-pub(super) fn ends_in(bytes: [u8; 8]) -> u32 {
-    // Brings the lowest bits of the bytes together in the highest byte.
-    const GATHER: u64 = 0x0102_0408_1020_4080;
-    let ends = (!u64::from_le_bytes(bytes) & HIGHEST) >> 7;
-    u32::from(ends.wrapping_mul(GATHER).to_be_bytes()[0])
-}
-
 /// Squeezes eight groups of seven bits together.
 #[inline]
 pub(super) fn squeeze(word: u64) -> u64 {
+    // Most integers have no more than four.
+    if word >> 32 == 0 {
+        return two_groups(word) | word >> 2 & 0x1f_c000 | word >> 3 & 0xfe0_0000;
+    }
     let word = word & 0x7f7f_7f7f_7f7f_7f7f;
     let word = (word & 0x7f00_7f00_7f00_7f00) >> 1 | (word & 0x007f_007f_007f_007f);
     let word = (word & 0x3fff_0000_3fff_0000) >> 2 | (word & 0x0000_3fff_0000_3fff);

@@ -1,8 +1,10 @@
 //! Samples of a chunk that are alike, differing in time and amount alone: added up, not taken apart.
 
+use traceloom_model::bounds::{in_memory, saturated_i64};
+
 use super::super::header::ChunkClock;
 use super::super::schema::FieldSchema;
-use super::super::walk::EventHead;
+use super::super::walk::{EventHead, take_alike};
 use super::super::words::squeeze;
 use super::amounts::AmountFields;
 use super::kinds::KindTable;
@@ -47,10 +49,48 @@ pub(super) struct KindPlace {
 /// The samples of a kind but for the first.
 struct Kind {
     at: KindPlace,
+    /// How many they stand for, but of those that count once each, and what they come to.
     values: [i64; 2],
     n_samples: u64,
     /// When the first and the last began, in ticks, as they are read.
     ticks: (u64, u64),
+}
+
+impl QuickType {
+    /// Adds a sample to those of its kind; returns false if it has to be taken apart.
+    #[inline(always)]
+    fn add(&mut self, read: &QuickSample, clock: &ChunkClock, profiles: &mut Profiles) -> bool {
+        let fields = &self.fields;
+        let Some(kind) = self.kinds.find(fields.key(read)) else {
+            return false;
+        };
+        let [sum_of_counts, sum] = &mut kind.values;
+        let amount = if self.is_as_said {
+            // Each counts once: see `Kind::values`.
+            read.amount().max(0)
+        } else {
+            let said = (fields.amount(read), fields.size(read));
+            let nanoseconds = |meaning, value| clock.nanoseconds(meaning, value);
+            let amount = self
+                .amounts
+                .of_values(self.rule, said.0, said.1, nanoseconds);
+            let [count, amount] = amount.values(kind.at.interval);
+            if amount != 0 {
+                *sum_of_counts = sum_of_counts.saturating_add(count);
+            }
+            amount
+        };
+        // Who counts the samples that have a value counts none of these.
+        if amount == 0 {
+            return false;
+        }
+        *sum = sum.saturating_add(amount);
+        let (first, last) = kind.ticks;
+        kind.ticks = (first.min(read.start), last.max(read.start));
+        kind.n_samples += 1;
+        profiles.count(kind.at.place);
+        true
+    }
 }
 
 impl AlikeSamples {
@@ -76,7 +116,8 @@ impl AlikeSamples {
         };
     }
 
-    /// Adds an event to the samples like it; returns false if it has to be taken apart.
+    /// Adds the event at `head` and those behind it to the samples like them, up to the first that has to be taken apart; returns
+    /// how many, and where that one is.
     #[inline]
     pub(super) fn add(
         &mut self,
@@ -85,40 +126,19 @@ impl AlikeSamples {
         type_index: usize,
         clock: &ChunkClock,
         profiles: &mut Profiles,
-    ) -> bool {
+    ) -> (u64, usize) {
         let Some(TypeReading::Quick(of)) = self.types.get_mut(type_index) else {
-            return false;
+            return (0, head.at);
         };
-        let (fields, read) = (&mut of.fields, &mut self.read);
-        if !fields.read(chunk, head, read) {
-            return false;
-        }
-        let Some(kind) = of.kinds.find(fields.key(read)) else {
-            return false;
-        };
-        let [count, amount] = match of.is_as_said {
-            true => [1, read.amount().max(0)],
-            false => {
-                let said = (fields.amount(read), fields.size(read));
-                let nanoseconds = |meaning, value| clock.nanoseconds(meaning, value);
-                let amounts = &of.amounts;
-                let amount = amounts.of_values(of.rule, said.0, said.1, nanoseconds);
-                amount.values(kind.at.interval)
-            }
-        };
-        // Who counts the samples that have a value counts none of these.
-        if amount == 0 {
-            return false;
-        }
-        let [sum_of_counts, sum] = &mut kind.values;
-        *sum_of_counts = sum_of_counts.saturating_add(count);
-        *sum = sum.saturating_add(amount);
-        let (first, last) = kind.ticks;
-        kind.ticks = (first.min(read.start), last.max(read.start));
-        kind.n_samples += 1;
-        self.n_alike += 1;
-        profiles.count(kind.at.place);
-        true
+        let read = &mut self.read;
+        let mut n_added = 0;
+        let reached = take_alike(chunk, head, |head| {
+            let added = of.fields.read(chunk, head, read) && of.add(read, clock, profiles);
+            n_added += u64::from(added);
+            added
+        });
+        self.n_alike += in_memory(n_added);
+        (n_added, reached)
     }
 
     /// Returns true if events like this one can be added up.
@@ -154,7 +174,12 @@ impl AlikeSamples {
                 for kind in of.kinds.drain() {
                     let time = |ticks| clock.time(squeeze(ticks).cast_signed());
                     let times = (time(kind.ticks.0), time(kind.ticks.1));
-                    profiles.add_up(kind.at.place, kind.values, kind.n_samples, times);
+                    let [sum_of_counts, sum] = kind.values;
+                    let values = match of.is_as_said {
+                        true => [saturated_i64(kind.n_samples), sum],
+                        false => [sum_of_counts, sum],
+                    };
+                    profiles.add_up(kind.at.place, values, kind.n_samples, times);
                 }
             }
             if !worth {

@@ -366,14 +366,14 @@ impl<'s> Lowering<'s> {
         let mut cells: Vec<DecodedValue<'w>> = Vec::new();
         loop {
             if self.notes_only && place.header.compressed() {
-                walk.run(|chunk, head, type_index| references.has(chunk, head, type_index));
+                walk.run(|chunk, head, type_index| references.pass(chunk, head, type_index));
             } else if self.sums && place.header.compressed() {
                 let (clock, profiles) = (&constants.clock, &mut self.profiles);
                 let mut n_alike = 0;
                 walk.run(|chunk, head, type_index| {
-                    let added = alike.add(chunk, head, type_index, clock, profiles);
-                    n_alike += u64::from(added);
-                    added
+                    let (added, reached) = alike.add(chunk, head, type_index, clock, profiles);
+                    n_alike += added;
+                    reached
                 });
                 self.count_samples(n_alike);
             }

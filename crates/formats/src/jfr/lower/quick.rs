@@ -3,7 +3,7 @@
 use super::super::schema::{FieldEncoding, FieldSchema};
 use super::super::value::DecodedValue;
 use super::super::walk::EventHead;
-use super::super::words::{after_varints, ends_in, groups_at, groups_of, squeeze};
+use super::super::words::{HIGHEST, after_varints, groups_at, groups_of, squeeze};
 use super::amounts::AmountFields;
 use super::plan::{FieldRole, Plan};
 use super::profiles::Rule;
@@ -152,12 +152,12 @@ impl QuickFields {
 
     /// Returns where the fields are if integers end at these bytes; none where fields are of other kinds, or too long.
     #[cold]
-    fn layout(&self, ends: u32) -> Option<Layout> {
+    fn layout(&self, ends: Ends) -> Option<Layout> {
         let mut layout = Layout {
             ends,
             ..Layout::default()
         };
-        let (mut at, mut left) = (0, ends);
+        let (mut at, mut left) = (0, ends.by_byte());
         let mut next = || {
             let length = left.trailing_zeros() + 1;
             let groups = groups_of(length)?;
@@ -241,8 +241,7 @@ const SHORT: usize = 24;
 struct ShortFields<'c> {
     /// Their bytes, and what follows.
     bytes: &'c [u8; SHORT + 8],
-    /// A bit for each byte that ends an integer, and one behind the last byte.
-    ends: u32,
+    ends: Ends,
 }
 
 impl<'c> ShortFields<'c> {
@@ -250,23 +249,57 @@ impl<'c> ShortFields<'c> {
     fn of(chunk: &'c [u8], head: &EventHead) -> Option<Self> {
         let length = head.end - head.body;
         let bytes: &[u8; SHORT + 8] = chunk.get(head.body..)?.first_chunk()?;
+        let ends = Ends::of(bytes, length)?;
+        Some(Self { bytes, ends })
+    }
+}
+
+/// How many bytes there are, in the five highest bits of the first byte, and which of them end an integer: of the first word of
+/// them in the lowest bits of all bytes, of the second one in the bits above, of the third one in those above.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Ends(u64);
+
+impl Default for Ends {
+    /// What no bytes have.
+    fn default() -> Self {
+        Self(u64::MAX)
+    }
+}
+
+impl Ends {
+    #[inline(always)]
+    fn of(bytes: &[u8; SHORT + 8], length: usize) -> Option<Self> {
         let ([first, second, third, _], _) = bytes.as_chunks() else {
             return None;
         };
-        if length > SHORT {
-            return None;
-        }
-        let mut ends = ends_in(*first) | ends_in(*second) << 8;
-        if length > 16 {
-            ends |= ends_in(*third) << 16;
-        }
-        let behind = 1 << length;
-        Some(Self {
-            bytes,
-            ends: ends & (behind - 1) | behind,
-        })
+        let inside = *INSIDE.get(length)?;
+        let ends_in = |bytes: &[u8; 8]| !u64::from_le_bytes(*bytes) & HIGHEST;
+        let ends = ends_in(first) >> 7 | ends_in(second) >> 6 | ends_in(third) >> 5;
+        Some(Self(ends & inside | (length as u64) << 3))
+    }
+
+    /// Returns a bit for each byte that ends an integer, the lowest for the first, and one behind the last byte.
+    fn by_byte(self) -> u32 {
+        let is_end = |at: &usize| self.0 >> (at % 8 * 8 + at / 8) & 1 == 1;
+        let ends: u32 = (0..SHORT).filter(is_end).map(|at| 1 << at).sum();
+        ends | 1 << (self.0 >> 3 & 0x1f)
     }
 }
+
+/// Which bits of [`Ends`] are of bytes, for each number of them.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "up to the last number, while compiling"
+)]
+const INSIDE: [u64; SHORT + 1] = {
+    let mut inside = [0; SHORT + 1];
+    let mut length = 0;
+    while length < SHORT {
+        inside[length + 1] = inside[length] | 1 << (length % 8 * 8 + length / 8);
+        length += 1;
+    }
+    inside
+};
 
 /// An integer of at most eight bytes: where it begins, and which bits of the word there are its groups.
 #[derive(Clone, Copy, Debug, Default)]
@@ -286,7 +319,7 @@ impl Place {
 /// Where the fields are in events whose integers end at the same bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Layout {
-    ends: u32,
+    ends: Ends,
     start: Place,
     keys: [Place; KEYS],
     amount: Place,
@@ -301,7 +334,7 @@ impl Layouts {
     const SLOTS: usize = 64;
 
     #[inline(always)]
-    fn get(&self, ends: u32) -> Option<&Layout> {
+    fn get(&self, ends: Ends) -> Option<&Layout> {
         let found = self.0.get(Self::slot(ends))?;
         (found.ends == ends).then_some(found)
     }
@@ -315,8 +348,8 @@ impl Layouts {
     }
 
     #[inline(always)]
-    fn slot(ends: u32) -> usize {
-        (ends.wrapping_mul(0x9e37_79b1) >> 26) as usize
+    fn slot(ends: Ends) -> usize {
+        (ends.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize
     }
 }
 

@@ -1,7 +1,7 @@
 //! Events that refer to no constant that was not looked up before: where only notes are wanted they say nothing new.
 
 use super::super::schema::FieldSchema;
-use super::super::walk::EventHead;
+use super::super::walk::{EventHead, take_alike};
 use super::kinds::KindTable;
 use super::plan::Plan;
 use super::quick::{QuickFields, QuickSample};
@@ -32,18 +32,19 @@ struct QuickReferences {
 }
 
 impl MetReferences {
-    /// Returns true if an event is sound and refers to nothing new.
+    /// Passes over the event at `head` and those like it that are sound and refer to nothing new; returns where it stopped.
     #[inline]
-    pub(super) fn has(&mut self, chunk: &[u8], head: &EventHead, type_index: usize) -> bool {
+    pub(super) fn pass(&mut self, chunk: &[u8], head: &EventHead, type_index: usize) -> usize {
         let Some(TypeReferences::Quick(of)) = self.types.get_mut(type_index) else {
-            return false;
+            return head.at;
         };
         let read = &mut self.read;
-        if !of.fields.read(chunk, head, read) || of.kinds.find(of.fields.key(read)).is_none() {
-            return false;
-        }
-        of.n_alike += 1;
-        true
+        take_alike(chunk, head, |head| {
+            let is_known =
+                of.fields.read(chunk, head, read) && of.kinds.find(of.fields.key(read)).is_some();
+            of.n_alike += usize::from(is_known);
+            is_known
+        })
     }
 
     /// Takes note of what an event that was taken apart refers to.
