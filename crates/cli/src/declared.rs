@@ -1,5 +1,6 @@
 //! Flags of the command that is typed, without those of all others.
 
+use std::ffi::OsString;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
@@ -34,9 +35,12 @@ impl<T: FromArgMatches> FromArgMatches for Declared<T> {
 
 impl<T: Args> Args for Declared<T> {
     fn augment_args(command: Command) -> Command {
-        match typed().is_none_or(|typed| typed == command.get_name()) {
-            true => T::augment_args(command),
-            false => command,
+        static TYPED: OnceLock<Typed> = OnceLock::new();
+        let typed = TYPED.get_or_init(|| Typed::of(std::env::args_os().skip(1)));
+        match typed {
+            Typed::Command(typed) if *typed != command.get_name() => command,
+            Typed::None => command,
+            Typed::Command(_) | Typed::Any => T::augment_args(command),
         }
     }
 
@@ -45,12 +49,50 @@ impl<T: Args> Args for Declared<T> {
     }
 }
 
-/// Returns the command that is the first word typed; none where flags of others may be asked for.
-fn typed() -> Option<&'static str> {
-    static TYPED: OnceLock<Option<&'static str>> = OnceLock::new();
-    *TYPED.get_or_init(|| {
-        let first = std::env::args_os().nth(1)?;
-        let is_first = |name: &&&str| first == **name && !ABOUT_ALL.contains(name);
-        COMMANDS.iter().find(is_first).copied()
-    })
+/// The command whose flags are asked for.
+#[derive(PartialEq, Eq, Debug)]
+enum Typed {
+    /// The one that is the first word typed.
+    Command(&'static str),
+    /// None: the version is wanted, or a first look at files.
+    None,
+    /// Any: flags of others may be printed or hinted at.
+    Any,
+}
+
+impl Typed {
+    fn of(words: impl Iterator<Item = OsString>) -> Self {
+        let command = |word: &OsString| COMMANDS.into_iter().find(|command| word == command);
+        let is_flag = |word: &OsString| word.as_encoded_bytes().starts_with(b"-") && word != "-";
+        let mut words = words.peekable();
+        match words.peek() {
+            None => Self::Any,
+            Some(first) if first == "help" => Self::Any,
+            Some(first) if first == "--version" || first == "-V" => Self::None,
+            Some(first) => match command(first) {
+                Some(command) if ABOUT_ALL.contains(&command) => Self::Any,
+                Some(command) => Self::Command(command),
+                None if words.any(|word| is_flag(&word) || command(&word).is_some()) => Self::Any,
+                None => Self::None,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_are_declared_of_what_is_typed() {
+        let typed = |line: &str| Typed::of(line.split_whitespace().map(OsString::from));
+        assert_eq!(typed("top x --sort name"), Typed::Command("top"));
+        assert_eq!(typed("--version"), Typed::None);
+        assert_eq!(typed("dump/ - other"), Typed::None);
+        for any in [
+            "", "man", "help top", "x top", "x --sort", "--help", "--tz UTC",
+        ] {
+            assert_eq!(typed(any), Typed::Any, "{any}");
+        }
+    }
 }
