@@ -15,6 +15,7 @@ use serde_json::json;
 use traceloom_formats::datakit::EventKind;
 use traceloom_formats::{Record, RecordSink, RecordSums, RecordingSummary, Source as _};
 use traceloom_input::{Document, Input, lower};
+use traceloom_model::bounds::in_memory;
 use traceloom_model::{Flow, Level, Limits, Note, Notes, PartId, Sink as _, StringId, Unit};
 
 use self::print::print;
@@ -196,7 +197,7 @@ impl PartSummary {
         Self {
             records: RecordCounts {
                 counts: summary.records.into_iter().collect(),
-                last: 0,
+                ..RecordCounts::default()
             },
             decoded: summary.bytes,
             time: summary.time,
@@ -210,30 +211,41 @@ impl PartSummary {
     }
 }
 
+/// Kinds of records whose places are remembered, as a power of two.
+const SLOT_BITS: u32 = 6;
+
 /// How many records of each kind there are.
-///
-/// Kinds repeat in runs and short cycles: looking from the last hit on costs a comparison or two a record
-/// where a map costs several.
 #[derive(Default)]
 pub(crate) struct RecordCounts {
     counts: Vec<(String, u64)>,
-    last: usize,
+    /// Where the kinds are that were counted last, by where their texts were in memory: mostly those of a format stay where they
+    /// are, so that one comparison finds them.
+    found: Vec<usize>,
 }
 
 impl RecordCounts {
     fn add(&mut self, kind: &str, n: u64) {
-        let from_last = (self.last..self.counts.len()).chain(0..self.last);
-        for at in from_last {
-            if let Some((known, count)) = self.counts.get_mut(at)
-                && known == kind
-            {
-                *count += n;
-                self.last = at;
-                return;
+        // Texts of a program lie one behind the other: multiplying spreads them.
+        let spread = (kind.as_ptr().addr() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let slot = in_memory(spread >> (u64::BITS - SLOT_BITS));
+        let hint = self.found.get(slot).copied().unwrap_or_default();
+        let is_known = |at: &usize| self.counts.get(*at).is_some_and(|(known, _)| known == kind);
+        let at = match is_known(&hint) {
+            true => hint,
+            false => (0..self.counts.len())
+                .find(is_known)
+                .unwrap_or(self.counts.len()),
+        };
+        match self.counts.get_mut(at) {
+            Some((_, count)) => *count += n,
+            None => {
+                self.counts.push((kind.to_owned(), n));
+                self.found.resize(1 << SLOT_BITS, 0);
             }
         }
-        self.last = self.counts.len();
-        self.counts.push((kind.to_owned(), n));
+        if let Some(found) = self.found.get_mut(slot) {
+            *found = at;
+        }
     }
 
     /// Returns the number of records.

@@ -38,6 +38,7 @@ pub use note::{damage, info, warn};
 pub(crate) use output::{Buffered, left_out_of};
 pub use output::{LeftOut, Output, RowTarget, Target};
 pub use probe::{Confidence, Probe};
+pub(crate) use record::KindSums;
 pub use record::{
     Chunk, Field, Fork, Opaque, Reader, Record, RecordSink, RecordSummary, RecordSums, Records,
     Step, read_chunked, read_slice,

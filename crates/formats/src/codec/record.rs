@@ -83,6 +83,45 @@ pub struct RecordSums<'s> {
     pub time: Option<(i64, i64)>,
 }
 
+/// Records of one reader that are summed up while it reads.
+#[derive(Debug, Default)]
+pub(crate) struct KindSums {
+    kinds: Vec<(&'static str, u64)>,
+    end: u64,
+    time: Option<(i64, i64)>,
+}
+
+impl KindSums {
+    /// Counts a record of a kind that ends there and covers these times.
+    #[inline]
+    pub(crate) fn add(&mut self, kind: &'static str, end: u64, time: Option<(i64, i64)>) {
+        self.end = self.end.max(end);
+        if let Some((start, end)) = time {
+            let (first, last) = self.time.unwrap_or((start, end));
+            self.time = Some((first.min(start), last.max(end)));
+        }
+        // By where a name is: no text is compared, and one that is in two places has two sums.
+        let mut known = self.kinds.iter_mut();
+        match known.find(|(known, _)| std::ptr::eq(*known, kind)) {
+            Some((_, n)) => *n += 1,
+            None => self.kinds.push((kind, 1)),
+        }
+    }
+
+    /// Tells a sink of the records so far.
+    pub(crate) fn tell(&mut self, out: &mut dyn RecordSink) -> Flow {
+        if self.kinds.is_empty() {
+            return Flow::Continue(());
+        }
+        let kinds = std::mem::take(&mut self.kinds);
+        out.sums(&RecordSums {
+            kinds: &kinds,
+            end: self.end,
+            time: self.time,
+        })
+    }
+}
+
 /// What counting a record needs of it.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordSummary<'r> {

@@ -56,24 +56,53 @@ pub use stream::{Reader, Visit};
 
 use traceloom_model::{Capabilities, Feature, Flow, Limits, Note, Variant};
 
+use crate::codec::KindSums;
 use crate::{Chunk, Confidence, Fork, Format, Probe, RecordSink, Step};
 use probe::StreamKind;
 
 impl crate::Reader for Reader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
-        Self::read(self, chunk, &mut Dynamic(out))
+        let sums = out.only_sums().then(KindSums::default);
+        let mut dynamic = Dynamic { out, sums };
+        let step = Self::read(self, chunk, &mut dynamic);
+        match dynamic.tell() {
+            Flow::Break(()) => Step::Stop,
+            Flow::Continue(()) => step,
+        }
     }
 }
 
-struct Dynamic<'o>(&'o mut dyn RecordSink);
+struct Dynamic<'o> {
+    out: &'o mut dyn RecordSink,
+    /// Records that were not told yet, where sums of them are enough.
+    sums: Option<KindSums>,
+}
+
+impl Dynamic<'_> {
+    fn tell(&mut self) -> Flow {
+        match &mut self.sums {
+            Some(sums) => sums.tell(self.out),
+            None => Flow::Continue(()),
+        }
+    }
+}
 
 impl Visit for Dynamic<'_> {
+    #[inline]
     fn record(&mut self, record: &Record<'_>) -> Flow {
-        self.0.record(record)
+        match &mut self.sums {
+            Some(sums) => {
+                let end = record.offset + record.bytes.len() as u64;
+                sums.add(record.kind_name(), end, crate::Record::time(record));
+                Flow::Continue(())
+            }
+            None => self.out.record(record),
+        }
     }
 
     fn note(&mut self, note: Note) -> Flow {
-        self.0.note(note)
+        self.tell()?;
+        self.out.note(note)
     }
 }
 

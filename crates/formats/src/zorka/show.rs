@@ -10,8 +10,10 @@ use crate::Field;
 
 type Show<'s> = &'s mut dyn FnMut(&str, Field<'_>);
 
-impl crate::Record for Record<'_> {
-    fn kind(&self) -> &str {
+impl Record<'_> {
+    /// Returns what [`crate::Record::kind`] does.
+    #[inline]
+    pub(super) fn kind_name(&self) -> &'static str {
         match self.item {
             Item::Start(_) => "start",
             Item::Prolog(_) => "prolog",
@@ -30,6 +32,12 @@ impl crate::Record for Record<'_> {
             Item::Unknown => "unknown",
             Item::Damage => "damage",
         }
+    }
+}
+
+impl crate::Record for Record<'_> {
+    fn kind(&self) -> &str {
+        self.kind_name()
     }
 
     fn offset(&self) -> u64 {
