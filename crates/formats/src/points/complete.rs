@@ -3,7 +3,7 @@
 use traceloom_model::Recording;
 
 use super::header::grouped;
-use super::metrics::{derived_of, of_events};
+use super::metrics::{ProfileShare, derived_of, of_events};
 use super::{Language, Profile};
 use crate::points::FieldValue;
 
@@ -34,11 +34,11 @@ pub(crate) fn complete(
     if groups.is_empty() && !recording.events.is_empty() {
         groups.push(of_events(recording));
     }
+    let shares = ProfileShare::of_all(recording, &groups);
+    let seen = Language::of_recording(recording);
+    let host = host(recording).unwrap_or_default();
     let mut profiles = Vec::new();
-    for at in 0..groups.len() {
-        let Some(group) = groups.get(at) else {
-            continue;
-        };
+    for (group, share) in groups.iter().zip(&shares) {
         let mut profile = group.profile.clone();
         if as_it_is(&group.rows) {
             profiles.push((group.rows.clone(), profile));
@@ -46,13 +46,11 @@ pub(crate) fn complete(
         }
         fill_from_options(&mut profile);
         if profile.host.is_empty() {
-            profile.host = host(recording).unwrap_or_default();
+            profile.host.clone_from(&host);
         }
-        let metrics = derived_of(recording, &groups, at, &profile);
+        let metrics = derived_of(recording, share, seen, &profile, "");
         if profile.language.is_empty() {
-            let seen = metrics
-                .language()
-                .or_else(|| Language::of_recording(recording));
+            let seen = metrics.language().or(seen);
             profile.language = seen.map_or_else(String::new, |seen| seen.name().to_owned());
         }
         if profile.metrics.is_empty() {

@@ -161,7 +161,7 @@ impl EventKind {
         column: &ValueType,
     ) -> Option<Self> {
         let name = recording.text(column.name);
-        if recording.value_types.iter().flatten().count() == 1
+        if recording.value_types.iter().flatten().take(2).count() == 1
             && let Some(kind) = Self::of_folded(&name)
         {
             return Some(kind);

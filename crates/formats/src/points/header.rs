@@ -1,10 +1,11 @@
 //! A profile's facts to the model and back: resource, profile, samples.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
 
 use traceloom_model::{
     Attribute, AttributeKey, ElementType, Profile as ModelProfile, ProfileId, Recording, Resource,
-    ResourceId, SampleBatch, SampleRow, Stack, StackId, Tables, Unit, Value, ValueType,
+    ResourceId, SampleBatch, SampleRow, Stack, StackId, Tables, Timestamp, Unit, Value, ValueType,
 };
 
 use super::EventKind;
@@ -250,17 +251,14 @@ pub(crate) struct GroupedProfile {
 pub(crate) fn grouped(recording: &Recording, with_samples: bool) -> Vec<GroupedProfile> {
     let mut groups: BTreeMap<(Option<usize>, usize), Vec<usize>> = BTreeMap::new();
     let only = (recording.resources.len() == 1).then_some(0);
-    let mut without_owner = 0;
+    let mut without_owner = UnownedProfiles::default();
     for (at, row) in recording.profiles.iter().enumerate() {
         let Some(row) = row else { continue };
         let owner = row.resource.map(ResourceId::index).or(only);
-        if owner.is_none()
-            && let Some(rows) = groups.get(&(None, without_owner))
-            && !goes_with(recording, row, rows)
-        {
-            without_owner += 1;
-        }
-        let number = if owner.is_none() { without_owner } else { 0 };
+        let number = match owner {
+            Some(_) => 0,
+            None => without_owner.number(recording, row),
+        };
         groups.entry((owner, number)).or_default().push(at);
     }
     let build = |((owner, _), rows): ((Option<usize>, usize), Vec<usize>)| {
@@ -282,18 +280,32 @@ pub(crate) fn grouped(recording: &Recording, with_samples: bool) -> Vec<GroupedP
     groups.into_iter().map(build).collect()
 }
 
-/// Returns `true` if a profile that nobody owns goes into one with `others`: it is of the same time and has other values.
-fn goes_with(recording: &Recording, row: &ModelProfile, others: &[usize]) -> bool {
-    let names = |row: &ModelProfile| {
-        let types = row.value_types.iter().map(|&id| recording.value_type(id));
-        let names = types.map(|row| row.map(|row| recording.text(row.name).into_owned()));
-        names.collect::<Vec<_>>()
-    };
-    let own = names(row);
-    let others = others.iter();
-    let mut others = others.filter_map(|&at| recording.profiles.get(at)?.as_ref());
-    others
-        .all(|other| other.time == row.time && !names(other).iter().any(|name| own.contains(name)))
+/// Profiles that nobody owns: those of the same time that follow each other and have other values go into one.
+#[derive(Default)]
+struct UnownedProfiles<'r> {
+    number: usize,
+    is_any_met: bool,
+    time: Option<Timestamp>,
+    /// The names of the values so far.
+    names: HashSet<Cow<'r, str>>,
+}
+
+impl<'r> UnownedProfiles<'r> {
+    /// Returns the number of the one that the next profile goes into.
+    fn number(&mut self, recording: &'r Recording, row: &ModelProfile) -> usize {
+        let types = row.value_types.iter();
+        let types = types.filter_map(|&id| recording.value_type(id));
+        let own: Vec<_> = types.map(|row| recording.text(row.name)).collect();
+        let is_other = self.time != row.time || own.iter().any(|name| self.names.contains(name));
+        if self.is_any_met && is_other {
+            self.number += 1;
+            self.names.clear();
+        }
+        self.is_any_met = true;
+        self.time = row.time;
+        self.names.extend(own);
+        self.number
+    }
 }
 
 /// Returns the value of a profile's setting.

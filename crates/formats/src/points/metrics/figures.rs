@@ -1,61 +1,13 @@
 //! What metrics are computed from: totals of sampled values, and events by their types.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use traceloom_model::bounds::saturated_i64;
-use traceloom_model::{EventRow, Recording, Unit, Value};
+use traceloom_model::{EventRow, EventTypeId, Recording, Unit, Value};
 
 use super::float;
-use crate::points::header::GroupedProfile;
+use super::shares::ProfileShare;
 use crate::points::{EventKind, Language};
-
-/// What of a recording belongs to one of its profiles.
-pub(crate) enum ProfileShare<'g> {
-    /// All of it.
-    Whole,
-    /// Of these profiles what the one at this place has.
-    One(&'g [GroupedProfile], usize),
-}
-
-impl ProfileShare<'_> {
-    fn has_profile(&self, at: usize) -> bool {
-        match self {
-            Self::Whole => true,
-            Self::One(groups, own) => groups
-                .get(*own)
-                .is_some_and(|group| group.rows.contains(&at)),
-        }
-    }
-
-    /// An event belongs to the process of its track; one on no track to the profile of its time.
-    fn has_event(&self, recording: &Recording, at: usize) -> bool {
-        let Self::One(groups, own) = self else {
-            return true;
-        };
-        let (Some(group), Some(event)) = (groups.get(*own), recording.events.row(at)) else {
-            return false;
-        };
-        let mut resource = event
-            .track
-            .and_then(|track| recording.track(track)?.resource);
-        // A chain longer than the table would be a cycle.
-        for _ in 0..recording.resources.len() {
-            let Some(id) = resource else { break };
-            if groups.iter().any(|group| group.owner == Some(id.index())) {
-                return group.owner == Some(id.index());
-            }
-            resource = recording.resource(id).and_then(|row| row.parent);
-        }
-        let away = |group: &GroupedProfile| {
-            let (start, end) = (group.profile.start, group.profile.end);
-            let before = start.saturating_sub(event.time);
-            before.max(event.time.saturating_sub(end)).max(0)
-        };
-        // The first of equals: no event counts twice.
-        let nearest = (0..groups.len()).min_by_key(|&at| groups.get(at).map(away));
-        nearest == Some(*own)
-    }
-}
 
 /// Totals of the value columns, by their own names and by Datakit's.
 pub(crate) struct ColumnTotals(HashMap<String, Total>);
@@ -69,15 +21,13 @@ struct Total {
 impl ColumnTotals {
     pub(crate) fn of(
         recording: &Recording,
-        share: &ProfileShare<'_>,
+        share: &ProfileShare,
         language: Option<Language>,
         file: &str,
     ) -> Self {
         let mut totals: HashMap<String, Total> = HashMap::new();
-        for batch in &recording.samples {
-            if !share.has_profile(batch.profile.index()) {
-                continue;
-            }
+        let batches = share.batches.iter();
+        for batch in batches.filter_map(|&at| recording.samples.get(at)) {
             let Some(profile) = recording.profile(batch.profile) else {
                 continue;
             };
@@ -137,27 +87,22 @@ pub(crate) struct Times {
 }
 
 impl<'r> EventsByType<'r> {
-    pub(crate) fn of(recording: &'r Recording, share: &ProfileShare<'_>) -> Self {
-        let mut names: Vec<Option<String>> = Vec::new();
-        for row in &recording.event_types {
-            names.push(
-                row.as_ref()
-                    .map(|row| recording.text(row.name).into_owned()),
-            );
-        }
-        let mut rows: HashMap<String, Vec<usize>> = HashMap::new();
-        for (row, id) in recording.events.event_type.iter().enumerate() {
-            if let Some(Some(name)) = names.get(id.index())
-                && share.has_event(recording, row)
-            {
-                match rows.get_mut(name) {
-                    Some(list) => list.push(row),
-                    None => {
-                        rows.insert(name.clone(), vec![row]);
-                    }
-                }
+    pub(crate) fn of(recording: &'r Recording, share: &ProfileShare) -> Self {
+        let mut by_type: BTreeMap<EventTypeId, Vec<usize>> = BTreeMap::new();
+        for &row in &share.events {
+            if let Some(&id) = recording.events.event_type.get(row) {
+                by_type.entry(id).or_default().push(row);
             }
         }
+        let mut rows: HashMap<String, Vec<usize>> = HashMap::new();
+        for (id, of_type) in by_type {
+            if let Some(found) = recording.event_type(id) {
+                let name = recording.text(found.name).into_owned();
+                rows.entry(name).or_default().extend(of_type);
+            }
+        }
+        // Types of one name have their events in the order in which they came.
+        rows.values_mut().for_each(|rows| rows.sort_unstable());
         Self { recording, rows }
     }
 

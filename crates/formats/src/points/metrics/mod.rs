@@ -4,12 +4,14 @@ mod figures;
 mod go;
 mod jvm;
 mod python;
+mod shares;
 
 use std::collections::HashSet;
 
 use traceloom_model::Recording;
 
-use self::figures::{ColumnTotals, EventsByType, ProfileShare};
+use self::figures::{ColumnTotals, EventsByType};
+pub(crate) use self::shares::ProfileShare;
 
 use super::header::GroupedProfile;
 use super::{Language, Profile};
@@ -108,14 +110,16 @@ pub fn all_metrics(recording: &Recording, file: &str) -> Vec<(Profile, Metrics)>
         .filter(|key| key.index)
         .map(|key| recording.text(key.name))
         .collect();
-    let derived = profiles.iter().enumerate().map(|(at, group)| {
+    let shares = ProfileShare::of_all(recording, &profiles);
+    let seen = Language::of_recording(recording);
+    let derived = profiles.iter().zip(&shares).map(|(group, share)| {
         let mut profile = group.profile.clone();
         // What a recording knows of its process, such as its arguments, is no tag: only what a bundle or
         // a point had as one.
         profile.tags.retain(|key, _| tags.contains(key.as_str()));
         let metrics = match stated(&profile) {
             Some(metrics) => metrics,
-            None => derive(recording, &profile, &share_of(&profiles, at), file),
+            None => derived_of(recording, share, seen, &profile, file),
         };
         (profile, metrics)
     });
@@ -138,13 +142,6 @@ fn stated(profile: &Profile) -> Option<Metrics> {
         values,
         language: Language::first([profile.language.as_str(), &profile.runtime]),
     })
-}
-
-fn share_of(profiles: &[GroupedProfile], at: usize) -> ProfileShare<'_> {
-    match profiles.len() {
-        1 => ProfileShare::Whole,
-        _ => ProfileShare::One(profiles, at),
-    }
 }
 
 /// Returns the profile of a recording that has events alone.
@@ -170,22 +167,19 @@ pub(crate) fn of_events(recording: &Recording) -> GroupedProfile {
     }
 }
 
-/// Derives the metrics of one of several profiles.
-pub(crate) fn derived_of(
-    recording: &Recording,
-    groups: &[GroupedProfile],
-    at: usize,
-    profile: &Profile,
-) -> Metrics {
-    derive(recording, profile, &share_of(groups, at), "")
-}
-
 /// Derives the metrics of a recording that `profile` describes; none for languages without a rule.
 ///
 /// Rates need a duration: without one they are left out, so nothing divides by zero.
 #[must_use]
 pub fn metrics(recording: &Recording, profile: &Profile) -> Metrics {
-    derive(recording, profile, &ProfileShare::Whole, "")
+    let share = ProfileShare::whole(recording);
+    derived_of(
+        recording,
+        &share,
+        Language::of_recording(recording),
+        profile,
+        "",
+    )
 }
 
 /// Says why nothing can be derived of a recording.
@@ -223,16 +217,18 @@ pub fn missing(recording: &Recording, file: &str) -> String {
     format!("{} needs {needs}; there is {there}{place}", language.name())
 }
 
-fn derive(
+/// Derives the metrics of a profile that has this share of a recording, which looks as if it were of the language `seen`.
+pub(crate) fn derived_of(
     recording: &Recording,
+    share: &ProfileShare,
+    seen: Option<Language>,
     profile: &Profile,
-    share: &ProfileShare<'_>,
     file: &str,
 ) -> Metrics {
     let events = EventsByType::of(recording, share);
     let named = Language::first([profile.language.as_str(), &profile.runtime]);
     // Java's come from events: without any, there is nothing but zeros to tell.
-    let seen = || Language::of_recording(recording).filter(|seen| *seen != Language::Java);
+    let seen = || seen.filter(|seen| *seen != Language::Java);
     let language = named.or_else(|| events.language()).or_else(seen);
     let mut metrics = Metrics {
         language,
