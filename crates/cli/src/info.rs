@@ -218,8 +218,8 @@ const SLOT_BITS: u32 = 6;
 #[derive(Default)]
 pub(crate) struct RecordCounts {
     counts: Vec<(String, u64)>,
-    /// Where the kinds are that were counted last, by where their texts were in memory: mostly those of a format stay where they
-    /// are, so that one comparison finds them.
+    /// Where to look for a kind first, by where its text is in memory: mostly those of a format stay where they are, so that one
+    /// comparison finds them.
     found: Vec<usize>,
 }
 
@@ -336,6 +336,10 @@ impl RecordSink for PartSummary {
 
     fn only_sums(&self) -> bool {
         true
+    }
+
+    fn only_notes(&self) -> bool {
+        self.notes_only
     }
 
     fn sums(&mut self, sums: &RecordSums<'_>) -> Flow {

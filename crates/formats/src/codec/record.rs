@@ -63,6 +63,11 @@ pub trait RecordSink {
         false
     }
 
+    /// Returns true if it has no use for records, nor for sums of them: readers need not show any.
+    fn only_notes(&self) -> bool {
+        false
+    }
+
     /// Takes records that follow one another, summed up; breaking ends the reading.
     fn sums(&mut self, _sums: &RecordSums<'_>) -> Flow {
         Flow::Continue(())
@@ -75,7 +80,7 @@ pub trait RecordSink {
 /// Records that follow one another, summed up.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordSums<'s> {
-    /// How many there are of each kind, as [`Record::kind`] has them; some may be 0.
+    /// How many there are of each kind, as [`Record::kind`] has them; some may be 0, and a kind may come again.
     pub kinds: &'s [(&'static str, u64)],
     /// Where the last one ends in the decoded part.
     pub end: u64,
@@ -83,7 +88,7 @@ pub struct RecordSums<'s> {
     pub time: Option<(i64, i64)>,
 }
 
-/// Records of one reader that are summed up while it reads.
+/// Records of one reader that are summed up while it reads; none of them has a [`Record::time_zero`].
 #[derive(Debug, Default)]
 pub(crate) struct KindSums {
     kinds: Vec<(&'static str, u64)>,
@@ -100,7 +105,7 @@ impl KindSums {
             let (first, last) = self.time.unwrap_or((start, end));
             self.time = Some((first.min(start), last.max(end)));
         }
-        // By where a name is: no text is compared, and one that is in two places has two sums.
+        // By where a name is: no text is compared.
         let mut known = self.kinds.iter_mut();
         match known.find(|(known, _)| std::ptr::eq(*known, kind)) {
             Some((_, n)) => *n += 1,
@@ -113,11 +118,11 @@ impl KindSums {
         if self.kinds.is_empty() {
             return Flow::Continue(());
         }
-        let kinds = std::mem::take(&mut self.kinds);
+        let told = std::mem::take(self);
         out.sums(&RecordSums {
-            kinds: &kinds,
-            end: self.end,
-            time: self.time,
+            kinds: &told.kinds,
+            end: told.end,
+            time: told.time,
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Walking over a chunk's events, and finding the next one behind damage.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use traceloom_model::Limits;
@@ -69,20 +70,20 @@ pub(super) fn after_alike(chunk: &[u8], head: &EventHead, compressed: bool) -> u
     alike.map_or(head.end, |alike| alike.after(chunk, head.end))
 }
 
-/// Takes the event at `head`, and those behind it of its type whose sizes are written alike, while `take` says true to them. Returns
-/// where it stopped. Integers of the chunk are compressed.
+/// Takes the event at `head` and those behind it that begin as [`AlikeHeads`] knows, while `take` says true to them. Goes on where
+/// another one begins, or breaks where `take` said false. Integers of the chunk are compressed.
 #[inline(always)]
 pub(super) fn take_alike(
     chunk: &[u8],
     head: &EventHead,
     mut take: impl FnMut(&EventHead) -> bool,
-) -> usize {
+) -> ControlFlow<usize, usize> {
     let alike = AlikeHeads::of(chunk, head.at);
     let mut head = *head;
     while take(&head) {
         let at = head.end;
         let Some((body, end)) = alike.and_then(|alike| alike.at(chunk, at)) else {
-            return at;
+            return ControlFlow::Continue(at);
         };
         head = EventHead {
             at,
@@ -91,7 +92,7 @@ pub(super) fn take_alike(
             ..head
         };
     }
-    head.at
+    ControlFlow::Break(head.at)
 }
 
 /// Returns true if events, taken by their sizes, end exactly where `chunk` does.
@@ -354,19 +355,26 @@ impl<'a, 's> EventWalk<'a, 's> {
     }
 
     /// Goes on over events that are taken by their size, and over those that `take` takes: it gets the chunk, and an event with the
-    /// index of its type, and returns where it stopped behind events of that type. Integers of the chunk are compressed.
+    /// index of its type, and says where it got to, which is an event, and whether that one is left to others. Integers of the
+    /// chunk are compressed.
     #[inline]
-    pub(super) fn run(&mut self, mut take: impl FnMut(&'a [u8], &EventHead, usize) -> usize) {
+    pub(super) fn run(
+        &mut self,
+        mut take: impl FnMut(&'a [u8], &EventHead, usize) -> ControlFlow<usize, usize>,
+    ) {
         while let Some(head) = head(self.chunk, self.at, self.compressed)
             && let Some(type_index) = self.event_type(head.type_id)
         {
-            let over = self.stepped_over.get(type_index) == Some(&true);
-            self.at = match over {
-                true => head.end,
-                false => take(self.chunk, &head, type_index),
-            };
-            if self.at == head.at {
-                return;
+            if self.stepped_over.get(type_index) == Some(&true) {
+                self.at = head.end;
+                continue;
+            }
+            match take(self.chunk, &head, type_index) {
+                ControlFlow::Continue(at) => self.at = at,
+                ControlFlow::Break(at) => {
+                    self.at = at;
+                    return;
+                }
             }
         }
     }

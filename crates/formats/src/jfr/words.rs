@@ -141,8 +141,8 @@ impl AlikeHeads {
         })
     }
 
-    /// Returns where the fields of the event at `at` begin, and where it ends; none where it does not begin alike or does not end
-    /// in the bytes.
+    /// Returns where the fields of the event at `at` begin, and where it ends; none where it does not begin alike, does not end in
+    /// the bytes, or has fewer than eight of them left.
     #[inline(always)]
     pub(super) fn at(&self, bytes: &[u8], at: usize) -> Option<(usize, usize)> {
         let rest = bytes.get(at..)?;

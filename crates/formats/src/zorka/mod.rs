@@ -62,8 +62,12 @@ use probe::StreamKind;
 
 impl crate::Reader for Reader {
     fn read(&mut self, chunk: Chunk<'_>, out: &mut dyn RecordSink) -> Step {
-        let sums = out.only_sums().then(KindSums::default);
-        let mut dynamic = Dynamic { out, sums };
+        let takes = match (out.only_notes(), out.only_sums()) {
+            (true, _) => Takes::Notes,
+            (false, true) => Takes::Sums(KindSums::default()),
+            (false, false) => Takes::Records,
+        };
+        let mut dynamic = Dynamic { out, takes };
         let step = Self::read(self, chunk, &mut dynamic);
         match dynamic.tell() {
             Flow::Break(()) => Step::Stop,
@@ -74,15 +78,22 @@ impl crate::Reader for Reader {
 
 struct Dynamic<'o> {
     out: &'o mut dyn RecordSink,
-    /// Records that were not told yet, where sums of them are enough.
-    sums: Option<KindSums>,
+    takes: Takes,
+}
+
+/// What a sink has use for.
+enum Takes {
+    Records,
+    /// Sums of them: with those that were not told yet.
+    Sums(KindSums),
+    Notes,
 }
 
 impl Dynamic<'_> {
     fn tell(&mut self) -> Flow {
-        match &mut self.sums {
-            Some(sums) => sums.tell(self.out),
-            None => Flow::Continue(()),
+        match &mut self.takes {
+            Takes::Sums(sums) => sums.tell(self.out),
+            Takes::Records | Takes::Notes => Flow::Continue(()),
         }
     }
 }
@@ -90,14 +101,15 @@ impl Dynamic<'_> {
 impl Visit for Dynamic<'_> {
     #[inline]
     fn record(&mut self, record: &Record<'_>) -> Flow {
-        match &mut self.sums {
-            Some(sums) => {
+        match &mut self.takes {
+            Takes::Records => return self.out.record(record),
+            Takes::Sums(sums) => {
                 let end = record.offset + record.bytes.len() as u64;
                 sums.add(record.kind_name(), end, crate::Record::time(record));
-                Flow::Continue(())
             }
-            None => self.out.record(record),
+            Takes::Notes => {}
         }
+        Flow::Continue(())
     }
 
     fn note(&mut self, note: Note) -> Flow {

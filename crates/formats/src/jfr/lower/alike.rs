@@ -1,5 +1,7 @@
 //! Samples of a chunk that are alike, differing in time and amount alone: added up, not taken apart.
 
+use std::ops::ControlFlow;
+
 use traceloom_model::bounds::{in_memory, saturated_i64};
 
 use super::super::header::ChunkClock;
@@ -49,7 +51,7 @@ pub(super) struct KindPlace {
 /// The samples of a kind but for the first.
 struct Kind {
     at: KindPlace,
-    /// How many they stand for, but of those that count once each, and what they come to.
+    /// How many they stand for, and what they come to; the first is 0 of samples that count once each.
     values: [i64; 2],
     n_samples: u64,
     /// When the first and the last began, in ticks, as they are read.
@@ -116,8 +118,8 @@ impl AlikeSamples {
         };
     }
 
-    /// Adds the event at `head` and those behind it to the samples like them, up to the first that has to be taken apart; returns
-    /// how many, and where that one is.
+    /// Adds the event at `head` and those behind it to the samples like them, as [`take_alike`] does, up to one that has to be taken
+    /// apart; returns how many it added, too.
     #[inline]
     pub(super) fn add(
         &mut self,
@@ -126,9 +128,9 @@ impl AlikeSamples {
         type_index: usize,
         clock: &ChunkClock,
         profiles: &mut Profiles,
-    ) -> (u64, usize) {
+    ) -> (u64, ControlFlow<usize, usize>) {
         let Some(TypeReading::Quick(of)) = self.types.get_mut(type_index) else {
-            return (0, head.at);
+            return (0, ControlFlow::Break(head.at));
         };
         let read = &mut self.read;
         let mut n_added = 0;

@@ -254,13 +254,13 @@ impl<'c> ShortFields<'c> {
     }
 }
 
-/// How many bytes there are, in the five highest bits of the first byte, and which of them end an integer: of the first word of
-/// them in the lowest bits of all bytes, of the second one in the bits above, of the third one in those above.
+/// Which of the bytes end an integer, and how many bytes there are: bit `at % 8 * 8 + at / 8` is of the byte `at`, which takes the
+/// three lowest bits of each byte here, and their number is in the five highest bits of the first one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Ends(u64);
 
 impl Default for Ends {
-    /// What no bytes have.
+    /// What no bytes have: there would be 31.
     fn default() -> Self {
         Self(u64::MAX)
     }
@@ -286,7 +286,7 @@ impl Ends {
     }
 }
 
-/// Which bits of [`Ends`] are of bytes, for each number of them.
+/// For each number of bytes, the bits of [`Ends`] that are theirs.
 #[expect(
     clippy::indexing_slicing,
     reason = "up to the last number, while compiling"

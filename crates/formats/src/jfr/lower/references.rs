@@ -1,5 +1,7 @@
 //! Events that refer to no constant that was not looked up before: where only notes are wanted they say nothing new.
 
+use std::ops::ControlFlow;
+
 use super::super::schema::FieldSchema;
 use super::super::walk::{EventHead, take_alike};
 use super::kinds::KindTable;
@@ -32,11 +34,16 @@ struct QuickReferences {
 }
 
 impl MetReferences {
-    /// Passes over the event at `head` and those like it that are sound and refer to nothing new; returns where it stopped.
+    /// Passes over the event at `head` and those behind it that are sound and refer to nothing new, as [`take_alike`] does.
     #[inline]
-    pub(super) fn pass(&mut self, chunk: &[u8], head: &EventHead, type_index: usize) -> usize {
+    pub(super) fn pass(
+        &mut self,
+        chunk: &[u8],
+        head: &EventHead,
+        type_index: usize,
+    ) -> ControlFlow<usize, usize> {
         let Some(TypeReferences::Quick(of)) = self.types.get_mut(type_index) else {
-            return head.at;
+            return ControlFlow::Break(head.at);
         };
         let read = &mut self.read;
         take_alike(chunk, head, |head| {
