@@ -29,6 +29,7 @@
 //! ```
 
 mod event;
+mod event_head;
 mod frame;
 mod header;
 mod lower;

@@ -1,6 +1,7 @@
 //! Native records: the chunk's header, and its events as the recording describes them.
 
 use super::event::Value;
+use super::event_head::EventHead;
 use super::header::{HEADER, Header};
 use super::metadata::MetadataEvent;
 use super::pool::{Checkpoint, CheckpointPiece, segment};
@@ -8,7 +9,6 @@ use super::scan::{Bad, Scan, put_integer};
 use super::schema::{NumberMeaning, TypeSchema, TypeSchemas};
 use super::shown::ValueTree;
 use super::value::{DecodedValue, DecodingRules, SkippedValues, ValueVisitor};
-use super::walk::EventHead;
 use crate::{Field, Record};
 use traceloom_model::Limits;
 use traceloom_model::bounds::subslice;

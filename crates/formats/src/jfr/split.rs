@@ -5,11 +5,11 @@ use std::ops::Range;
 use traceloom_model::bounds::subslice;
 use traceloom_model::{Limit, Limits};
 
+use super::event_head::{METADATA, head};
 use super::header::{HEADER, Header, RecordingExtent, begins_chunk, find_magic};
 use super::lower::choose;
 use super::scan::Scan;
 use super::schema::TypeSchemas;
-use super::walk::{METADATA, head};
 use crate::{Chunk, Error, Pieces, Pull, Source};
 
 /// The event that tells later chunks something: which endpoint a span belongs to.

@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use traceloom_model::bounds::{in_memory, saturated_i64};
 
+use super::super::event_head::{EventHead, take_alike};
 use super::super::header::ChunkClock;
 use super::super::schema::FieldSchema;
-use super::super::walk::{EventHead, take_alike};
 use super::super::words::squeeze;
 use super::amounts::AmountFields;
 use super::kinds::KindTable;

@@ -2,11 +2,12 @@
 
 use traceloom_model::{Limit, Limits};
 
+use super::super::event_head::{EventHead, head};
 use super::super::header::Header;
 use super::super::pool::{Checkpoint, Pools};
 use super::super::schema::TypeSchemas;
 use super::super::value::SkippedValues;
-use super::super::walk::{ChunkStretch, EventHead, EventWalk, Outline, PATIENCE, head};
+use super::super::walk::{ChunkStretch, EventWalk, Outline, PATIENCE};
 
 /// The types of a chunk: those known, and what stands in for none.
 #[derive(Clone, Copy)]

@@ -3,13 +3,13 @@
 use traceloom_model::Limits;
 use traceloom_model::bounds::subslice;
 
+use super::super::event_head::{CHECKPOINT, EventHead, METADATA, head};
 use super::super::header::{ChunkClock, Header};
 use super::super::metadata::MetadataEvent;
 use super::super::record::is_ticks;
 use super::super::scan::Scan;
 use super::super::schema::{FieldEncoding, FieldSchema, TypeSchemas};
 use super::super::value::{DecodedValue, DecodingRules, SkippedValues};
-use super::super::walk::{CHECKPOINT, EventHead, METADATA, head};
 use super::amounts::{AmountFields, SampleAmount};
 use super::context::ChunkLookahead;
 use super::kept::KeptBytes;

@@ -54,6 +54,7 @@ use self::references::MetReferences;
 use self::rows::EventRowParts;
 use self::sound::WHOLE;
 use self::windows::LookOver;
+use super::event_head::head;
 use super::frame::{ChunkCutter, ExtentSource, PieceSink, unsupported, unsupported_version};
 use super::header::{Header, RecordingExtent};
 use super::read::{note_of, settle_schema};
@@ -61,7 +62,7 @@ use super::record::ChunkContext;
 use super::scan::Scan;
 use super::schema::{KnownTypes, TypeSchemas};
 use super::value::DecodedValue;
-use super::walk::{ChunkStretch, EventWalk, Outline, head};
+use super::walk::{ChunkStretch, EventWalk, Outline};
 use crate::{Error, LowerOptions, Source, Step, Whole, damage, info, warn};
 
 /// Lowers every part of `source`.

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::super::event_head::{CHECKPOINT, EventHead, METADATA};
 use super::super::schema::{KnownTypes, TypeSchemas};
-use super::super::walk::{CHECKPOINT, EventHead, METADATA};
 use super::context::ChunkLookahead;
 use crate::Surveyed;
 

@@ -1,8 +1,8 @@
 //! Samples that are only added up: of their events no more is read than tells them apart.
 
+use super::super::event_head::EventHead;
 use super::super::schema::{FieldEncoding, FieldSchema};
 use super::super::value::DecodedValue;
-use super::super::walk::EventHead;
 use super::super::words::{HIGHEST, after_varints, groups_at, groups_of, squeeze};
 use super::amounts::AmountFields;
 use super::plan::{FieldRole, Plan};

@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
+use super::super::event_head::{EventHead, take_alike};
 use super::super::schema::FieldSchema;
-use super::super::walk::{EventHead, take_alike};
 use super::kinds::KindTable;
 use super::plan::Plan;
 use super::quick::{QuickFields, QuickSample};

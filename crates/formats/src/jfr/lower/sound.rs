@@ -3,11 +3,12 @@
 use traceloom_model::bounds::{in_memory, subslice};
 use traceloom_model::{Limit, Limits};
 
+use super::super::event_head::{EventHead, after_alike, head};
 use super::super::header::{HEADER, Header, begins_chunk};
 use super::super::scan::Scan;
 use super::super::schema::{KnownTypes, TypeSchemas};
 use super::super::split::PartView;
-use super::super::walk::{EventHead, after_alike, find_schema, head, named_metadata};
+use super::super::walk::{find_schema, named_metadata};
 use crate::{Error, Pull};
 
 /// A chunk up to this size is looked at as a whole; of a larger one the metadata at its end is read apart.

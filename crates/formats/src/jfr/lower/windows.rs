@@ -9,6 +9,7 @@ use std::slice;
 use traceloom_model::bounds::{in_memory, subslice};
 use traceloom_model::{Flow, Limits};
 
+use super::super::event_head::CHECKPOINT;
 use super::super::frame::ExtentSource;
 use super::super::header::{HEADER, Header, begins_chunk, is_cut_magic};
 use super::super::record::ChunkContext;
@@ -16,7 +17,7 @@ use super::super::scan::Scan;
 use super::super::schema::{KnownTypes, TypeSchemas};
 use super::super::split::PartView;
 use super::super::value::DecodingRules;
-use super::super::walk::{CHECKPOINT, EventWalk};
+use super::super::walk::EventWalk;
 use super::constants::Constants;
 use super::kept::KeptBytes;
 use super::places::{ChunkPlaces, SurveyedChunks, early_types};
