@@ -111,6 +111,13 @@ const CASES: &[Case] = &[
         make: profiles,
     },
     Case {
+        name: "metrics-profiles",
+        of: "profiles in `metrics`",
+        n: 20_000,
+        command: &["metrics"],
+        make: profiles,
+    },
+    Case {
         name: "cdt-restarts",
         of: "CDT restarts, written as a folder",
         n: 75,
