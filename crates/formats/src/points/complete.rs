@@ -1,5 +1,7 @@
 //! What a recording does not say of its profiles as such, found in what it holds: language, service, metrics, an id.
 
+use std::cell::LazyCell;
+
 use traceloom_model::Recording;
 
 use super::header::grouped;
@@ -35,8 +37,8 @@ pub(crate) fn complete(
         groups.push(of_events(recording));
     }
     let shares = ProfileShare::of_all(recording, &groups);
-    let seen = Language::of_recording(recording);
-    let host = host(recording).unwrap_or_default();
+    let seen = LazyCell::new(|| Language::of_recording(recording));
+    let host = LazyCell::new(|| host(recording).unwrap_or_default());
     let mut profiles = Vec::new();
     for (group, share) in groups.iter().zip(&shares) {
         let mut profile = group.profile.clone();
@@ -48,9 +50,9 @@ pub(crate) fn complete(
         if profile.host.is_empty() {
             profile.host.clone_from(&host);
         }
-        let metrics = derived_of(recording, share, seen, &profile, "");
+        let metrics = derived_of(recording, share, &|| *seen, &profile, "");
         if profile.language.is_empty() {
-            let seen = metrics.language().or(seen);
+            let seen = metrics.language().or_else(|| *seen);
             profile.language = seen.map_or_else(String::new, |seen| seen.name().to_owned());
         }
         if profile.metrics.is_empty() {

@@ -6,6 +6,7 @@ mod jvm;
 mod python;
 mod shares;
 
+use std::cell::LazyCell;
 use std::collections::HashSet;
 
 use traceloom_model::Recording;
@@ -111,7 +112,7 @@ pub fn all_metrics(recording: &Recording, file: &str) -> Vec<(Profile, Metrics)>
         .map(|key| recording.text(key.name))
         .collect();
     let shares = ProfileShare::of_all(recording, &profiles);
-    let seen = Language::of_recording(recording);
+    let seen = LazyCell::new(|| Language::of_recording(recording));
     let derived = profiles.iter().zip(&shares).map(|(group, share)| {
         let mut profile = group.profile.clone();
         // What a recording knows of its process, such as its arguments, is no tag: only what a bundle or
@@ -119,7 +120,7 @@ pub fn all_metrics(recording: &Recording, file: &str) -> Vec<(Profile, Metrics)>
         profile.tags.retain(|key, _| tags.contains(key.as_str()));
         let metrics = match stated(&profile) {
             Some(metrics) => metrics,
-            None => derived_of(recording, share, seen, &profile, file),
+            None => derived_of(recording, share, &|| *seen, &profile, file),
         };
         (profile, metrics)
     });
@@ -176,7 +177,7 @@ pub fn metrics(recording: &Recording, profile: &Profile) -> Metrics {
     derived_of(
         recording,
         &share,
-        Language::of_recording(recording),
+        &|| Language::of_recording(recording),
         profile,
         "",
     )
@@ -217,18 +218,18 @@ pub fn missing(recording: &Recording, file: &str) -> String {
     format!("{} needs {needs}; there is {there}{place}", language.name())
 }
 
-/// Derives the metrics of a profile that has this share of a recording, which looks as if it were of the language `seen`.
+/// Derives the metrics of a profile that has this share of a recording; `seen` returns the language that the recording shows.
 pub(crate) fn derived_of(
     recording: &Recording,
     share: &ProfileShare,
-    seen: Option<Language>,
+    seen: &dyn Fn() -> Option<Language>,
     profile: &Profile,
     file: &str,
 ) -> Metrics {
     let events = EventsByType::of(recording, share);
     let named = Language::first([profile.language.as_str(), &profile.runtime]);
     // Java's come from events: without any, there is nothing but zeros to tell.
-    let seen = || seen.filter(|seen| *seen != Language::Java);
+    let seen = || seen().filter(|seen| *seen != Language::Java);
     let language = named.or_else(|| events.language()).or_else(seen);
     let mut metrics = Metrics {
         language,

@@ -59,11 +59,11 @@ impl ProfileShare {
             let owner = resource.and_then(|id| owners.get(id.index()).copied().flatten());
             events.entry(owner).or_default().push(at);
         }
+        let all: Vec<usize> = (0..groups.len()).collect();
         for (owner, events) in events {
             let of_owner = owner.and_then(|owner| by_owner.get(&owner));
-            let candidates = of_owner.cloned();
-            let candidates = candidates.unwrap_or_else(|| (0..groups.len()).collect());
-            share_out(recording, groups, &candidates, events, &mut shares);
+            let candidates = of_owner.unwrap_or(&all);
+            share_out(recording, groups, candidates, events, &mut shares);
         }
         for share in &mut shares {
             share.events.sort_unstable();
@@ -179,6 +179,7 @@ impl NearestProfile {
 
 #[cfg(test)]
 mod tests {
+    use traceloom_model::{EventRow, EventTypeId, Resource, Track, TrackId};
     use traceloom_samples::Random;
 
     use super::*;
@@ -220,6 +221,41 @@ mod tests {
     }
 
     #[test]
+    fn an_event_goes_to_one_profile_of_its_process() {
+        let of_owner = |start, owner| GroupedProfile {
+            owner: Some(owner),
+            ..group(start, start + 10)
+        };
+        let groups = [of_owner(0, 0), of_owner(20, 0), of_owner(21, 1)];
+        let track = |resource| {
+            Some(Track {
+                resource: Some(ResourceId::new(resource)),
+                ..Track::default()
+            })
+        };
+        let mut recording = Recording {
+            resources: vec![Some(Resource::default()), Some(Resource::default())],
+            tracks: vec![track(0), track(1)],
+            ..Recording::default()
+        };
+        for (time, on) in [(29, Some(0)), (5, Some(1)), (3, Some(0)), (40, None)] {
+            recording.events.push(&EventRow {
+                event_type: EventTypeId::new(0),
+                track: on.map(TrackId::new),
+                time,
+                end: None,
+                object: None,
+                owner: None,
+                stack: None,
+                attributes: &[],
+            });
+        }
+        let shares = ProfileShare::of_all(&recording, &groups);
+        let events: Vec<_> = shares.into_iter().map(|share| share.events).collect();
+        assert_eq!(events, [vec![2], vec![0], vec![1, 3]]);
+    }
+
+    #[test]
     fn one_that_ends_before_it_begins_is_at_its_end() {
         let groups = [group(10, 0), group(7, 8)];
         let mut nearest = NearestProfile::new(&groups, &[0, 1]);
@@ -229,9 +265,9 @@ mod tests {
 
     #[test]
     fn resources_in_a_circle_belong_to_nobody() {
-        let resource = |parent: Option<u32>| traceloom_model::Resource {
+        let resource = |parent: Option<u32>| Resource {
             parent: parent.map(ResourceId::new),
-            ..traceloom_model::Resource::default()
+            ..Resource::default()
         };
         // 0 is owned, 1 and 2 lie in it, 3 and 4 in each other, 5 in 4.
         let parents = [None, Some(0), Some(1), Some(4), Some(3), Some(4)];
